@@ -1,0 +1,51 @@
+# Everything works from a fresh clone: the first call of a target installs what it needs.
+#   make demo       transcribe with the base install (no torch)
+#   make test       lint, types, doctests and all quick tests
+#   make test-all   the slow tests too
+#   make mutants    show that the tests can fail
+#   make bench      every benchmark: a table each, then one JSON line
+
+PYTHON ?= python3
+# Pinned for development; the range in pyproject.toml is what users may have.
+TORCH ?= torch==2.13.0
+
+BIN := .venv/bin
+PIP_OPTIONS := --quiet --disable-pip-version-check
+BENCHMARKS := $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
+
+.PHONY: demo test test-all mutants bench lint clean
+
+demo: .venv-demo/installed
+	.venv-demo/bin/nearfuture demo
+
+test: lint
+	$(BIN)/python -m pytest -m "not slow" --cov --cov-report=term:skip-covered
+
+test-all: lint
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+
+mutants: .venv/installed
+	$(BIN)/python -m tests.mutants
+
+bench: .venv/installed
+	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv .venv-demo .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv-demo/installed: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-demo
+	.venv-demo/bin/pip install $(PIP_OPTIONS) -e .
+	touch $@
+
+.venv/installed: pyproject.toml
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)"
+	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,dev]"
+	touch $@

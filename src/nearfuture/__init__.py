@@ -1,0 +1,44 @@
+"""Sequence recognisers that look exactly as far into the future as you allow, and no further.
+
+Names are imported when they are first used, so that running a model never loads torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nearfuture.budget import ReceptiveField
+    from nearfuture.error import NearfutureError
+    from nearfuture.layers import Serial, StreamingLayer
+    from nearfuture.runtime import load
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "NearfutureError",
+    "ReceptiveField",
+    "Serial",
+    "StreamingLayer",
+    "__version__",
+    "load",
+]
+
+_HOMES = {
+    "NearfutureError": "nearfuture.error",
+    "ReceptiveField": "nearfuture.budget",
+    "Serial": "nearfuture.layers",
+    "StreamingLayer": "nearfuture.layers",
+    "load": "nearfuture.runtime",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,11 @@
+"""The errors a user can meet; each message names the value, the limit and the way out."""
+
+__all__ = ["NearfutureError", "NotStreamable"]
+
+
+class NearfutureError(ValueError):
+    """Bad input, told in one line: the value, the limit and the way out."""
+
+
+class NotStreamable(NearfutureError):
+    """A layer needs the whole sequence, so it has nothing to say before the end of it."""

@@ -1,0 +1,74 @@
+"""What every command has in common: mistakes are one line, an interrupt is quiet."""
+
+import sys
+from types import ModuleType
+
+import pytest
+
+import nearfuture
+from nearfuture.cli import main
+from nearfuture.error import NearfutureError
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    return int(stop.value.code or 0)
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
+    """A `budget` command that raises, in place of the real one."""
+
+    def budget() -> None:
+        raise error
+
+    module = ModuleType("nearfuture.cli.budget")
+    module.budget = budget  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "nearfuture.cli.budget", module)
+    monkeypatch.setattr(nearfuture.cli.app._commands["budget"], "_resolved", None)
+
+
+def test_a_mistake_is_one_line_and_exit_code_2(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, NearfutureError("the value, the limit and the fix"))
+    assert run("budget") == 2
+    assert capsys.readouterr() == ("", "nearfuture: the value, the limit and the fix\n")
+
+
+def test_an_interrupt_is_quiet_and_exit_code_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, KeyboardInterrupt())
+    assert run("budget") == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_our_own_mistakes_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, AssertionError("an invariant"))
+    with pytest.raises(AssertionError, match="an invariant"):
+        main(["budget"])
+
+
+def test_an_unknown_flag_is_exit_code_2() -> None:
+    assert run("budget", "--no-such-flag") == 2
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out.strip() == nearfuture.__version__
+
+
+def test_arguments_of_the_process_are_the_default(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["nearfuture", "--version"])
+    with pytest.raises(SystemExit):
+        main()
+    assert capsys.readouterr().out.strip() == nearfuture.__version__
+
+
+def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--help") == 0
+    text = capsys.readouterr().out
+    assert all(command in text for command in ("transcribe", "train", "demo", "budget"))

@@ -1,0 +1,72 @@
+"""The public surface, pinned: a change here is a change for users."""
+
+import pytest
+
+import nearfuture
+from nearfuture.cli import app
+
+FLAGS = {
+    "budget": {
+        "--preset",
+        "--budget",
+        "--frames",
+        "--rate",
+        "--window-ms",
+        "--hop-ms",
+        "--mels",
+        "--stack",
+        "--conv",
+        "--causal-conv",
+        "--project",
+        "--no-project",
+        "--cell",
+        "--hidden",
+        "--layers",
+        "--biases",
+        "--bidirectional",
+        "--merge",
+        "--share-input",
+        "--layer-norm",
+        "--no-layer-norm",
+        "--mixing",
+        "--output-hidden",
+        "--no-output-hidden",
+        "--outputs",
+        "--resampler-ms",
+        "--quantum-wait-ms",
+        "--json",
+    },
+}
+
+
+def test_top_level() -> None:
+    assert nearfuture.__all__ == [
+        "NearfutureError",
+        "ReceptiveField",
+        "Serial",
+        "StreamingLayer",
+        "__version__",
+        "load",
+    ]
+
+
+@pytest.mark.parametrize("name", nearfuture.__all__)
+def test_every_name_is_there(name: str) -> None:
+    assert getattr(nearfuture, name) is not None
+    assert name in dir(nearfuture)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="forecast"):
+        _ = nearfuture.forecast  # type: ignore[attr-defined]
+
+
+def test_commands() -> None:
+    flags = {"-h", "--help", "--version"}
+    assert set(app) - flags == {"transcribe", "train", "demo", "budget"}
+
+
+@pytest.mark.parametrize("command", FLAGS)
+def test_flags(command: str) -> None:
+    arguments = app[command].assemble_argument_collection()
+    assert {name for argument in arguments for name in argument.names} == FLAGS[command]

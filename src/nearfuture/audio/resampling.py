@@ -1,0 +1,79 @@
+"""Whole recordings at another sample rate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import soxr
+from numpy.typing import ArrayLike, NDArray
+
+from nearfuture.error import NearfutureError
+
+__all__ = ["as_mono", "check_rate", "resample", "resampled_length"]
+
+LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
+
+
+def resampled_length(samples: int, rate: int, to: int) -> int:
+    """How many samples at rate `to` stand for `samples` at `rate`: ⌈samples · to / rate⌉.
+
+    >>> resampled_length(441000, 44100, 16000), resampled_length(1, 48000, 8000)
+    (160000, 1)
+    """
+    return -(-samples * to // rate)
+
+
+def resample(samples: ArrayLike, rate: int, to: int) -> NDArray[np.float32]:
+    """A whole recording at another sample rate, in soxr's high quality.
+
+    Its right context is far too long for live audio, up to 115 ms; see `LiveResampler` for that.
+
+    Args:
+        samples: (n,) mono, floating point in [-1, 1].
+        rate: sample rate of `samples`, in Hz.
+        to: sample rate wanted, in Hz.
+
+    Returns:
+        (⌈n · to / rate⌉,) float32; a copy where the rates are equal.
+
+    Raises:
+        NearfutureError: for samples that are not mono floating point, or a rate that is not a
+            whole number from 1000 to 768000.
+
+    >>> resample(np.zeros(441_000), 44_100, 16_000).shape
+    (160000,)
+    """
+    rate, to = check_rate(rate), check_rate(to)
+    mono = as_mono(samples)
+    if rate == to:
+        return mono.copy()
+    # soxr rounds the number of outputs; silence behind the end lets it make the last one too
+    padded = np.concatenate((mono, np.zeros(-(-rate // to), np.float32)))
+    resampled: NDArray[np.float32] = soxr.resample(padded, rate, to, "HQ")
+    return resampled[: resampled_length(len(mono), rate, to)].copy()
+
+
+def check_rate(rate: Any) -> int:
+    """The rate as an int, if it is a whole number of Hz that audio can have."""
+    if not isinstance(rate, (int, np.integer)) or not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise NearfutureError(
+            f"sample rate {rate!r}: it must be a whole number of Hz from {LOWEST_RATE} to "
+            f"{HIGHEST_RATE}, such as 8000, 16000 or 44100"
+        )
+    return int(rate)
+
+
+def as_mono(samples: ArrayLike) -> NDArray[np.float32]:
+    """The samples as float32, if they are one channel of floating point."""
+    array = np.asarray(samples)
+    if array.ndim != 1:
+        raise NearfutureError(
+            f"samples have shape {array.shape}: one channel, shape (samples,), is wanted; "
+            "average the channels first"
+        )
+    if array.size and not np.issubdtype(array.dtype, np.floating):
+        raise NearfutureError(
+            f"samples are {array.dtype}: floating point in [-1, 1] is wanted; divide int16 by 32768"
+        )
+    return array.astype(np.float32, copy=False)

@@ -1,0 +1,107 @@
+"""CTC greedy decoding, chunk by chunk: the best symbol of each frame, repeats and blanks removed.
+
+Shapes: `T` frames of the chunk, `V` vocabulary with the blank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.error import NearfutureError
+
+__all__ = ["Greedy", "GreedyState", "Token"]
+
+
+@dataclass(frozen=True)
+class Token:
+    """One symbol that was read, at the frame where its run begins.
+
+    Args:
+        index: id of the symbol in the vocabulary; never the blank.
+        frame: frame of the stream, counted from 0.
+        log_prob: natural logarithm of its probability in that frame.
+    """
+
+    index: int
+    frame: int
+    log_prob: float
+
+
+@dataclass(frozen=True)
+class GreedyState:
+    """All that greedy decoding remembers of a stream.
+
+    Args:
+        frames: frames seen so far.
+        last: the best symbol of the last frame; the blank before the first.
+    """
+
+    frames: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Greedy:
+    """CTC best-path decoding: the best symbol of each frame, repeats merged, blanks dropped.
+
+        π_t = argmax_v log p(t, v);   a token at t  where  π_t ≠ blank  and  π_t ≠ π_{t-1}
+
+    A token appears with the frame where its run begins, so nothing ever waits and nothing is left
+    for the end of the stream. Any partition into chunks gives the same tokens. Of equal best
+    symbols the lowest id is taken.
+
+    Args:
+        blank: id of the blank.
+
+    Source: Graves et al., "Connectionist temporal classification", 2006, best path decoding.
+
+    >>> greedy = Greedy()
+    >>> best = [1, 1, 0, 1, 2, 2]
+    >>> log_probs = np.log(np.full((6, 3), 0.1) + 0.7 * np.eye(3)[best])
+    >>> first, state = greedy.step(log_probs[:2], greedy.start())
+    >>> second, state = greedy.step(log_probs[2:], state)
+    >>> [(token.index, token.frame) for token in first + second], state
+    ([(1, 0), (1, 3), (2, 4)], GreedyState(frames=6, last=2))
+    """
+
+    blank: int = 0
+
+    def start(self) -> GreedyState:
+        """The state of a stream that has not begun."""
+        return GreedyState(frames=0, last=self.blank)
+
+    def step(
+        self, log_probs: NDArray[np.floating], state: GreedyState
+    ) -> tuple[list[Token], GreedyState]:
+        """The tokens of the next `T` frames, and the state after them.
+
+        Args:
+            log_probs: (T, V) natural logarithms, `T` ≥ 0; only those of one stream, unpadded.
+            state: from `start`, or from the step before.
+
+        Raises:
+            NearfutureError: if `log_probs` is not (T, V) with the blank in `V`, or has a NaN.
+        """
+        log_probs = np.asarray(log_probs)
+        if log_probs.ndim != 2 or not 0 <= self.blank < log_probs.shape[1]:
+            raise NearfutureError(
+                f"log_probs has shape {log_probs.shape}: greedy decoding takes (frames, "
+                f"vocabulary) of one stream, with the blank, {self.blank}, in the vocabulary"
+            )
+        frames = len(log_probs)
+        if frames == 0:
+            return [], state
+        best = log_probs.argmax(axis=1)
+        score = log_probs[np.arange(frames), best]
+        if np.isnan(score).any():  # argmax points at a NaN wherever there is one
+            frame = state.frames + int(np.flatnonzero(np.isnan(score))[0])
+            raise NearfutureError(
+                f"log_probs has a NaN in frame {frame}: the model's output is broken there"
+            )
+        before = np.concatenate(([state.last], best[:-1]))
+        starts = np.flatnonzero((best != self.blank) & (best != before))
+        tokens = [Token(int(best[t]), state.frames + int(t), float(score[t])) for t in starts]
+        return tokens, GreedyState(frames=state.frames + frames, last=int(best[-1]))

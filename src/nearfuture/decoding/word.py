@@ -1,0 +1,87 @@
+"""Tokens read as text, and as words with times and a confidence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nearfuture.decoding.greedy import Token
+from nearfuture.text import Vocabulary
+
+__all__ = ["Word", "text", "words"]
+
+
+@dataclass(frozen=True)
+class Word:
+    """One word with its place in the audio.
+
+    Args:
+        text: the word.
+        start_ms: centre of the window of the frame of its first character.
+        end_ms: end of the frame of its last character.
+        confidence: in [0, 1], the geometric mean of the probabilities of its characters.
+    """
+
+    text: str
+    start_ms: float
+    end_ms: float
+    confidence: float
+
+
+def text(tokens: Sequence[Token], vocabulary: Vocabulary) -> str:
+    """The tokens as text: single spaces between words, none at the ends.
+
+    >>> tokens = [Token(index, frame, -0.1) for frame, index in enumerate([1, 3, 1, 1, 4])]
+    >>> text(tokens, Vocabulary((" ", "'", "a", "b")))
+    'a b'
+    """
+    return " ".join(vocabulary.decode([token.index for token in tokens]).split())
+
+
+def words(
+    tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float, centre_ms: float
+) -> list[Word]:
+    """The words of the tokens, which are what spaces separate, with times and confidence.
+
+        start = centre + frame · t_first            end = centre + frame · (t_last + ½)
+        confidence = exp(mean over its characters of log p)
+
+    `t` is the frame where the model writes a character. CTC writes one somewhere inside its sound
+    or after it, so both times come late by the model's emission delay, and a word may last longer
+    than its end says. Words never overlap, and their texts joined by spaces are `text(…)`. In a
+    vocabulary without a space everything is one word.
+
+    Args:
+        tokens: in the order of their frames.
+        vocabulary: of the model that wrote them.
+        frame_ms: milliseconds from one frame to the next.
+        centre_ms: milliseconds from the start of the audio to the centre of the window of frame 0.
+
+    >>> tokens = [Token(3, 2, -0.1), Token(4, 3, -0.3), Token(1, 5, -0.1), Token(3, 6, 0.0)]
+    >>> for word in words(tokens, Vocabulary((" ", "'", "a", "b")), frame_ms=40, centre_ms=27.5):
+    ...     print(word.text, word.start_ms, word.end_ms, round(word.confidence, 3))
+    ab 107.5 167.5 0.819
+    a 267.5 287.5 1.0
+    """
+    groups: list[list[Token]] = [[]]
+    for token in tokens:
+        if vocabulary.decode([token.index]).isspace():
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    return [
+        Word(
+            text=vocabulary.decode([token.index for token in group]),
+            start_ms=centre_ms + frame_ms * group[0].frame,
+            end_ms=centre_ms + frame_ms * (group[-1].frame + 0.5),
+            confidence=_confidence(group),
+        )
+        for group in groups
+        if group
+    ]
+
+
+def _confidence(group: list[Token]) -> float:
+    mean = math.fsum(token.log_prob for token in group) / len(group)
+    return math.exp(min(0.0, mean))  # rounding can put a log-probability above 0

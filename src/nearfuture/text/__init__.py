@@ -1,0 +1,16 @@
+"""What is written: vocabularies, normalisation, word and character error rates."""
+
+from nearfuture.text.error_rate import ErrorRate, Pair, align, character_errors, word_errors
+from nearfuture.text.normalization import normalise
+from nearfuture.text.vocabulary import BLANK, Vocabulary
+
+__all__ = [
+    "BLANK",
+    "ErrorRate",
+    "Pair",
+    "Vocabulary",
+    "align",
+    "character_errors",
+    "normalise",
+    "word_errors",
+]

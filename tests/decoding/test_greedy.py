@@ -1,0 +1,91 @@
+"""Greedy decoding: collapse, and the same tokens for any partition."""
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nearfuture.decoding import Greedy, GreedyState, Token
+from nearfuture.error import NearfutureError
+
+law = settings(derandomize=True, max_examples=200, deadline=None)
+paths = st.lists(st.integers(0, 3), max_size=30)
+
+
+def log_probs_of(path: list[int], dtype: Any = np.float64) -> np.ndarray:
+    """(T, 4) whose best symbols are `path`, with a different score in every frame."""
+    peaks = np.linspace(0.5, 0.9, num=len(path))[:, None]
+    return np.log(np.where(np.eye(4)[path] > 0, peaks, (1 - peaks) / 3)).astype(dtype)
+
+
+@law
+@given(paths)
+def test_repeats_collapse_and_blanks_separate(path: list[int]) -> None:
+    log_probs = log_probs_of(path)
+    tokens, state = Greedy().step(log_probs, Greedy().start())
+    runs = [(index, len(list(run))) for index, run in itertools.groupby(path)]
+    assert [token.index for token in tokens] == [index for index, _ in runs if index != 0]
+    begins = np.cumsum([0, *(length for _, length in runs)])
+    expected = [int(begin) for begin, (index, _) in zip(begins, runs, strict=False) if index]
+    assert [token.frame for token in tokens] == expected
+    assert [token.log_prob for token in tokens] == [log_probs[t, path[t]] for t in expected]
+    assert state == GreedyState(frames=len(path), last=path[-1] if path else 0)
+
+
+@law
+@given(paths, st.data())
+def test_any_partition_gives_the_same_tokens_and_state(path: list[int], data: Any) -> None:
+    greedy = Greedy(blank=data.draw(st.integers(0, 3)))
+    log_probs = log_probs_of(path, np.float32)
+    whole, end = greedy.step(log_probs, greedy.start())
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(path)), max_size=8)))
+    tokens: list[Token] = []
+    state = greedy.start()
+    for begin, stop in itertools.pairwise([0, *cuts, len(path)]):
+        new, state = greedy.step(log_probs[begin:stop], state)
+        assert all(begin <= token.frame < stop for token in new)
+        tokens += new
+    assert tokens == whole
+    assert state == end
+
+
+def test_equal_best_symbols_give_the_lowest_id() -> None:
+    tokens, _ = Greedy().step(np.log([[0.2, 0.4, 0.4]]), Greedy().start())
+    assert [token.index for token in tokens] == [1]
+
+
+def test_impossible_symbols_are_no_trouble() -> None:
+    with np.errstate(divide="ignore"):
+        log_probs = np.log([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    tokens, state = Greedy().step(log_probs, Greedy().start())
+    assert tokens == [Token(1, 0, 0.0)]
+    assert state == GreedyState(2, 0)
+
+
+def test_a_step_leaves_the_state_it_was_given() -> None:
+    state = GreedyState(frames=5, last=1)
+    tokens, after = Greedy().step(log_probs_of([1, 2]), state)
+    assert state == GreedyState(frames=5, last=1)
+    assert [(token.index, token.frame) for token in tokens] == [(2, 6)]
+    assert after == GreedyState(frames=7, last=2)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (3, 0)])
+def test_wrong_shapes_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(NearfutureError, match="greedy decoding takes"):
+        Greedy().step(np.zeros(shape), Greedy().start())
+
+
+def test_a_blank_outside_the_vocabulary_is_refused() -> None:
+    with pytest.raises(NearfutureError, match="the blank, 4, in the vocabulary"):
+        Greedy(blank=4).step(np.zeros((1, 4)), Greedy(blank=4).start())
+
+
+def test_nan_is_refused_with_its_frame_in_the_stream() -> None:
+    log_probs = log_probs_of([1, 2, 0])
+    log_probs[1, 3] = np.nan
+    with pytest.raises(NearfutureError, match="NaN in frame 11"):
+        Greedy().step(log_probs, GreedyState(frames=10, last=0))

@@ -1,0 +1,80 @@
+"""Makes the clips in src/nearfuture/samples with two free speech synthesizers.
+
+    python tools/make_samples.py            (needs flite 2.2 and espeak-ng 1.51 on the path)
+
+The same versions give the same bytes. The voices are reserved: no model may be trained on them.
+"""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+from nearfuture.audio import read, resample
+
+FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "samples"
+DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+
+# synthesizer, voice, digits, rate in Hz
+CLIPS = [
+    ("flite", "slt", "720", 8000),
+    ("flite", "slt", "41985", 16000),
+    ("flite", "rms", "3602", 8000),
+    ("flite", "rms", "991", 8000),
+    ("espeak-ng", "en-us+f2", "842617", 8000),
+    ("espeak-ng", "en-us+f2", "503", 8000),
+    ("espeak-ng", "en-gb+m3", "1648", 8000),
+    ("espeak-ng", "en-gb+m3", "2759306", 8000),
+]
+
+SILENCE_SECONDS = 0.3
+SPEECH_DBFS = -23.0
+ROOM_DBFS = -66.0  # faint noise under everything: a room, not digital silence
+
+
+def command(synthesizer: str, voice: str, transcript: str, file: str) -> list[str]:
+    """The command that makes the synthesizer speak into a file."""
+    if synthesizer == "flite":
+        return ["flite", "-voice", voice, "-t", transcript, "-o", file]
+    return ["espeak-ng", "-v", voice, "-s", "140", "-w", file, transcript]
+
+
+def spoken(synthesizer: str, voice: str, transcript: str, rate: int, seed: int) -> np.ndarray:
+    """Speech at a moderate level between two silences."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "spoken.wav")
+        subprocess.run(command(synthesizer, voice, transcript, file), check=True)
+        audio = read(file)
+    loud = np.flatnonzero(abs(audio.samples) > 0.01 * abs(audio.samples).max())
+    speech = resample(audio.samples[loud[0] : loud[-1] + 1], audio.rate, rate)
+    speech *= 10 ** (SPEECH_DBFS / 20) / np.sqrt(np.mean(speech**2))
+    silence = np.zeros(round(SILENCE_SECONDS * rate))
+    clip = np.concatenate((silence, speech, silence))
+    return clip + 10 ** (ROOM_DBFS / 20) * np.random.default_rng(seed).standard_normal(len(clip))
+
+
+def main() -> None:
+    """Writes the clips and their manifest."""
+    rows = []
+    for synthesizer, voice, digits, rate in CLIPS:
+        name = f"{synthesizer}-{voice.replace('+', '-')}-{digits}.flac"
+        transcript = " ".join(DIGITS[int(digit)] for digit in digits)
+        clip = spoken(synthesizer, voice, transcript, rate, seed=zlib.crc32(name.encode()))
+        soundfile.write(FOLDER / name, clip, rate, subtype="PCM_16")
+        rows.append((name, transcript, f"{synthesizer} {voice}", f"{len(clip) / rate:.3f}"))
+    with (FOLDER / "manifest.tsv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(("path", "transcript", "voice", "seconds"))
+        writer.writerows(rows)
+    print(f"{len(rows)} clips in {FOLDER}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

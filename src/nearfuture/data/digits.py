@@ -1,0 +1,153 @@
+"""Connected digits: strings of 3 to 7 spoken digits, made from recordings of single ones.
+
+A string takes one speaker of the Free Spoken Digit Dataset, with gaps of 0 to 250 ms, a level and a
+noise of its own; everything follows from a seed. The corpus's own split holds: recordings 0 to 4
+of each speaker and digit are for testing only; recording 5 is for watching a training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.data.corpus import Utterance, corpus_folder, load_audio, read_manifest
+from nearfuture.data.sound import add_noise, at_level, at_speed
+from nearfuture.error import NearfutureError
+from nearfuture.text import Vocabulary
+
+__all__ = ["HELD_OUT", "WORDS", "ConnectedDigits", "DigitRecordings", "symbols"]
+
+WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+HELD_OUT = "theo"
+"""The speaker whom training never hears."""
+
+Split = Literal["train", "dev", "test"]
+_DEV_RECORDING = 5
+
+
+def symbols() -> tuple[str, ...]:
+    """The characters that digit strings are written with.
+
+    >>> "".join(symbols())
+    ' efghinorstuvwxz'
+    """
+    return Vocabulary.from_texts([" ".join(WORDS)]).symbols
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DigitRecordings:
+    """Single digits by speaker and split: `takes[speaker, split][digit]` is a list of samples."""
+
+    rate: int
+    takes: dict[tuple[str, str], tuple[list[NDArray[np.float32]], ...]]
+
+    @classmethod
+    def load(cls, folder: Path | None = None, *, rate: int = 8000) -> DigitRecordings:
+        """Read the Free Spoken Digit Dataset from its folder, or from among the corpora.
+
+        Raises:
+            NearfutureError: where it is not there, or is something else.
+        """
+        folder = folder or corpus_folder("fsdd")
+        if folder is None:
+            raise NearfutureError(
+                "the Free Spoken Digit Dataset is not among the corpora; put it in a folder 'fsdd' "
+                "with its manifest.tsv and let NEARFUTURE_CORPORA name the folder above"
+            )
+        takes: dict[tuple[str, str], tuple[list[NDArray[np.float32]], ...]] = {}
+        for entry in read_manifest(folder / "manifest.tsv"):
+            if entry.transcript not in WORDS or not {"speaker", "split"} <= set(entry.fields):
+                raise NearfutureError(
+                    f"{entry.path}: the Free Spoken Digit Dataset has single digits from zero to "
+                    f"nine, with a speaker and a split each, not {entry.transcript!r} with "
+                    f"{', '.join(entry.fields) or 'nothing else'}"
+                )
+            speaker, split = entry.fields["speaker"], entry.fields["split"]
+            if split == "train" and entry.path.stem.endswith(f"_{_DEV_RECORDING}"):
+                split = "dev"
+            digits = takes.setdefault((speaker, split), tuple([] for _ in WORDS))
+            digits[WORDS.index(entry.transcript)].append(load_audio(entry.path, rate))
+        return cls(rate=rate, takes=takes)
+
+    @property
+    def seen(self) -> tuple[str, ...]:
+        """The speakers whom training hears."""
+        return tuple(sorted({speaker for speaker, _ in self.takes} - {HELD_OUT}))
+
+    def string(
+        self, speaker: str, split: Split, digits: int, rng: np.random.Generator
+    ) -> Utterance:
+        """One string of so many digits by one speaker, as the random generator has it."""
+        takes = self.takes[speaker, split]
+        said = rng.integers(0, 10, digits)
+        pieces = [self._gap(rng)]
+        for digit in said:
+            choices = takes[digit]
+            pieces += [choices[rng.integers(len(choices))], self._gap(rng)]
+        samples = at_level(np.concatenate(pieces), rng.uniform(-35.0, -15.0))
+        samples = add_noise(samples, rng.uniform(15.0, 40.0), rng.uniform(0.0, 1.5), rng)
+        words = " ".join(WORDS[digit] for digit in said)
+        return Utterance(name=f"{speaker}: {words}", samples=samples, text=words)
+
+    def strings(
+        self, speakers: Sequence[str], split: Split, count: int, *, seed: int
+    ) -> list[Utterance]:
+        """So many strings of each speaker, the same ones for the same seed."""
+        return [
+            self.string(speaker, split, int(rng.integers(3, 8)), rng)
+            for number, speaker in enumerate(speakers)
+            for rng in [np.random.default_rng([seed, number])]
+            for _ in range(count)
+        ]
+
+    def _gap(self, rng: np.random.Generator) -> NDArray[np.float32]:
+        return np.zeros(int(rng.uniform(0.0, 0.25) * self.rate), np.float32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectedDigits:
+    """Training batches of connected digits: a pure function of the seed and the step.
+
+    A batch has strings of one number of digits, so that little of it is padding, and about
+    `digits_per_batch` digits in all. Speed, level and noise differ from string to string.
+
+    Attributes:
+        recordings: single digits.
+        others: whole strings of other voices (synthetic ones), mixed in by `others_share`.
+        speed: strings are played up to so much faster or slower.
+    """
+
+    recordings: DigitRecordings
+    others: Sequence[Utterance] = ()
+    others_share: float = 0.25
+    digits_per_batch: int = 160
+    speed: float = 0.15
+    seed: int = 0
+
+    def batch(self, step: int) -> list[Utterance]:
+        """The utterances of one training step."""
+        rng = np.random.default_rng([self.seed, step])
+        digits = int(rng.integers(3, 8))
+        others = [other for other in self.others if len(other.text.split()) == digits]
+        return [
+            self._varied(others, digits, rng) for _ in range(round(self.digits_per_batch / digits))
+        ]
+
+    def _varied(
+        self, others: Sequence[Utterance], digits: int, rng: np.random.Generator
+    ) -> Utterance:
+        if others and rng.random() < self.others_share:
+            one = others[int(rng.integers(len(others)))]
+            samples = at_level(one.samples, rng.uniform(-35.0, -15.0))
+            samples = add_noise(samples, rng.uniform(15.0, 40.0), rng.uniform(0.0, 1.5), rng)
+        else:
+            seen = self.recordings.seen
+            one = self.recordings.string(seen[rng.integers(len(seen))], "train", digits, rng)
+            samples = one.samples
+        samples = at_speed(samples, rng.uniform(1 - self.speed, 1 + self.speed))
+        return Utterance(name=one.name, samples=samples, text=one.text)

@@ -1,0 +1,59 @@
+"""Weights once: a file beside the graphs, where equal weights of any graph are the same bytes."""
+
+from __future__ import annotations
+
+import hashlib
+
+import onnx
+from onnx import numpy_helper
+
+__all__ = ["WeightFile"]
+
+ALIGNMENT = 64  # bytes: what vector instructions like
+SMALLEST = 1024  # bytes: anything smaller stays in the graph
+
+
+class WeightFile:
+    """Collects the large floating-point constants of several graphs.
+
+    Args:
+        name: of the file, which lies in the graphs' own folder.
+
+    >>> weights = WeightFile("weights.bin")
+    >>> graph = onnx.helper.make_graph([], "g", [], [])
+    >>> model = onnx.helper.make_model(graph)
+    >>> for name in ("a", "b"):
+    ...     tensor = onnx.helper.make_tensor(name, 1, [512], [1.0] * 512)
+    ...     model.graph.initializer.extend([tensor])
+    >>> weights.take(model)
+    >>> len(weights.data)
+    2048
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.data = bytearray()
+        self._offsets: dict[bytes, int] = {}
+
+    def take(self, model: onnx.ModelProto) -> None:
+        """Move the model's large weights into this file and leave references behind."""
+        for tensor in model.graph.initializer:
+            values = numpy_helper.to_array(tensor)
+            if values.nbytes < SMALLEST or values.dtype.kind != "f":
+                continue
+            content = values.tobytes()
+            place = {"location": self.name, "offset": self._put(content), "length": len(content)}
+            for field in ("raw_data", "float_data", "double_data"):
+                tensor.ClearField(field)
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+            for key, value in place.items():
+                entry = tensor.external_data.add()
+                entry.key, entry.value = key, str(value)
+
+    def _put(self, content: bytes) -> int:
+        digest = hashlib.sha256(content).digest()
+        if digest not in self._offsets:
+            self.data.extend(bytes(-len(self.data) % ALIGNMENT))
+            self._offsets[digest] = len(self.data)
+            self.data.extend(content)
+        return self._offsets[digest]

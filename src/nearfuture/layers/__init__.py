@@ -1,0 +1,34 @@
+"""The layers: exact in chunks, each with a declared and proved receptive field."""
+
+from nearfuture.layers.bidirectional import Bidirectional
+from nearfuture.layers.container import Residual, Serial
+from nearfuture.layers.contract import Pointwise, StreamingLayer
+from nearfuture.layers.convolution import Convolution, Stack
+from nearfuture.layers.lookahead import Lookahead
+from nearfuture.layers.normalization import LayerNorm
+from nearfuture.layers.recurrent import GRU, LSTM, RNN, Recurrent
+from nearfuture.layers.state import State
+from nearfuture.layers.summary import summary
+from nearfuture.layers.torch_weights import from_torch, to_torch
+from nearfuture.layers.windowed import Windowed
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "RNN",
+    "Bidirectional",
+    "Convolution",
+    "LayerNorm",
+    "Lookahead",
+    "Pointwise",
+    "Recurrent",
+    "Residual",
+    "Serial",
+    "Stack",
+    "State",
+    "StreamingLayer",
+    "Windowed",
+    "from_torch",
+    "summary",
+    "to_torch",
+]

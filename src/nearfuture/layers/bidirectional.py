@@ -1,0 +1,95 @@
+"""Two recurrent layers side by side, one of which reads backwards."""
+
+from __future__ import annotations
+
+import copy
+from typing import Literal, NoReturn
+
+import torch
+from torch import Tensor
+
+from nearfuture.budget import ReceptiveField
+from nearfuture.error import NearfutureError, NotStreamable
+from nearfuture.layers.contract import StreamingLayer
+from nearfuture.layers.ragged import reverse
+from nearfuture.layers.recurrent import Recurrent
+from nearfuture.layers.state import State
+
+__all__ = ["Bidirectional"]
+
+
+class Bidirectional(StreamingLayer):
+    """Two independent recurrent layers that meet only where their outputs merge.
+
+    `y_t = f(x_1 … x_t) ⊕ b(x_T … x_t)` (Schuster and Paliwal 1997). Each row is reversed by its own
+    length, so the backward direction starts on a row's last frame and never on padding.
+
+    Args:
+        layer: the forward direction; the backward one is its twin with weights of its own.
+        merge: `concat` keeps both directions apart, (B, T, 2H); `sum` keeps the width, (B, T, H).
+        share_input: both directions use the same `W_x` and its bias (Deep Speech 2 §3.1), each its
+            own `U`.
+
+    Raises:
+        NotStreamable: from `start`, `step` and `finish`.
+
+    >>> from nearfuture.layers import GRU
+    >>> layer = Bidirectional(GRU(4, 8), merge="concat")
+    >>> y, n = layer(torch.zeros(2, 3, 4), torch.tensor([3, 2]))
+    >>> tuple(y.shape), layer.field.right
+    ((2, 3, 16), inf)
+    """
+
+    def __init__(
+        self,
+        layer: Recurrent,
+        *,
+        merge: Literal["concat", "sum"] = "concat",
+        share_input: bool = False,
+    ) -> None:
+        super().__init__()
+        if merge not in ("concat", "sum"):
+            raise NearfutureError(f"two directions merge by concat or sum, not {merge!r}")
+        self.ahead = layer
+        self.back = copy.deepcopy(layer)
+        self.back.reset_parameters()
+        if share_input:
+            self.back.weight_ih = layer.weight_ih
+            self.back.bias_ih = layer.bias_ih
+        self.merge = merge
+        self.share_input = share_input
+        self.input_size = layer.input_size
+        self.output_size = layer.output_size * (2 if merge == "concat" else 1)
+        self.field = ReceptiveField(left=float("inf"), right=float("inf"))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        ahead, _ = self.ahead(x, lengths)
+        back, _ = self.back(reverse(x, lengths), lengths)
+        back = reverse(back, lengths)
+        if self.merge == "sum":
+            return ahead + back, lengths
+        return torch.cat([ahead, back], dim=-1), lengths
+
+    def start(
+        self,
+        batch_size: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> State:
+        self._refuse()
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        self._refuse()
+
+    def finish(self, state: State) -> tuple[Tensor, Tensor]:
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        cell = type(self.ahead).__name__
+        raise NotStreamable(
+            f"Bidirectional({cell}({self.input_size}, {self.ahead.output_size})) cannot stream: "
+            f"its backward direction starts at the last frame, so its first output needs the whole "
+            f"sequence. Use {cell} alone, {cell} followed by Lookahead for a fixed look at the "
+            f"future, or forward() on a window that has been observed completely"
+        )

@@ -1,0 +1,123 @@
+"""The contract of every layer: one currency, `(x, lengths)`, online and offline.
+
+`x` is `(B, T, D)`, left-aligned; `lengths` is `(B,)` int64; every value past a row's length is
+exactly 0 in every output, whatever it was in the input. A chunk is just a short batch.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from nearfuture.budget import ReceptiveField
+from nearfuture.layers.ragged import mask
+from nearfuture.layers.state import State
+
+__all__ = ["Pointwise", "StreamingLayer"]
+
+
+class StreamingLayer(nn.Module, ABC):
+    """A layer that knows how far it looks and gives the same outputs whole or in chunks.
+
+    `field` declares what an output looks at; the laws prove it. `forward` reads whole sequences;
+    `start`, `step` and `finish` read the same sequences in chunks of any size and return the same
+    outputs, each as soon as it is final. The caller never pads, buffers, crops or guesses a tail.
+
+    >>> from nearfuture.layers import Lookahead
+    >>> layer = Lookahead(1, frames=2)
+    >>> state = layer.start(1)
+    >>> y, n, state = layer.step(torch.ones(1, 5, 1), torch.tensor([5]), state)
+    >>> tail, m = layer.finish(state)
+    >>> n.item(), m.item()
+    (3, 2)
+    """
+
+    field: ReceptiveField
+    input_size: int
+    output_size: int
+
+    @abstractmethod
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Offline: (B, T, D) and (B,) in, (B, T', E) and (B,) out."""
+
+    @abstractmethod
+    def start(
+        self,
+        batch_size: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> State:
+        """The state before the first frame; device and dtype default to the weights'."""
+
+    @abstractmethod
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        """Read a chunk (B, C, D) of `lengths` (B,) frames, 0 included, and emit what is final."""
+
+    @abstractmethod
+    def finish(self, state: State) -> tuple[Tensor, Tensor]:
+        """Emit what still waits for a future that will not come; the state is spent."""
+
+    def _zeros(
+        self,
+        *shape: int,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> Tensor:
+        """Zeros where the layer's weights live, unless told otherwise."""
+        tensors = (*self.parameters(), *self.buffers())
+        weight = next((tensor for tensor in tensors if tensor.is_floating_point()), None)
+        if weight is not None:
+            device = weight.device if device is None else device
+            dtype = weight.dtype if dtype is None else dtype
+        return torch.zeros(*shape, device=device, dtype=dtype)
+
+    if TYPE_CHECKING:
+
+        def __call__(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]: ...
+
+
+class Pointwise(StreamingLayer):
+    """Any module that treats each frame by itself: `y[b, t] = module(x[b, t])`.
+
+    Args:
+        module: maps (B, T, input_size) to (B, T, output_size), frame by frame. The laws will tell
+            if it does not.
+        input_size: features in.
+        output_size: features out; `input_size` unless given.
+
+    >>> layer = Pointwise(nn.Linear(4, 2), 4, 2)
+    >>> y, n = layer(torch.zeros(1, 3, 4), torch.tensor([3]))
+    >>> tuple(y.shape), layer.field.right
+    ((1, 3, 2), 0)
+    """
+
+    def __init__(self, module: nn.Module, input_size: int, output_size: int | None = None) -> None:
+        super().__init__()
+        self.module = module
+        self.input_size = input_size
+        self.output_size = input_size if output_size is None else output_size
+        self.field = ReceptiveField()
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        return mask(self.module(mask(x, lengths)), lengths), lengths
+
+    def start(
+        self,
+        batch_size: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> State:
+        return self._zeros(batch_size, 0, self.input_size, device=device, dtype=dtype)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        return *self(x, lengths), state
+
+    def finish(self, state: State) -> tuple[Tensor, Tensor]:
+        assert isinstance(state, Tensor)
+        y = state.new_zeros(state.shape[0], 0, self.output_size)
+        return y, torch.zeros(state.shape[0], dtype=torch.int64, device=state.device)

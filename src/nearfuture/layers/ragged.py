@@ -1,0 +1,103 @@
+"""The ragged buffer: frames that wait, `frames (B, M, D)` with `count (B,)`, rows left-aligned.
+
+Everything with a window shares these operations: join a chunk behind each row's own frames, read
+windows from the front, drop what is consumed. A row's phase, warm-up and tail follow from its
+count. All of it is gather and where, so it exports.
+
+Shapes: `B` batch, `M` capacity of the buffer, `C` frames of a chunk, `D` features.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["drop", "join", "mask", "reverse"]
+
+
+def mask(x: Tensor, lengths: Tensor) -> Tensor:
+    """Zero every frame at or past its row's length, whatever it held (NaN included).
+
+    `y[b, t] = x[b, t] if t < lengths[b] else 0`.
+
+    Args:
+        x: (B, T, D).
+        lengths: (B,) int64.
+
+    >>> mask(torch.tensor([[[1.0], [float("nan")]]]), torch.tensor([1])).flatten().tolist()
+    [1.0, 0.0]
+    """
+    inside = torch.arange(x.shape[1], device=x.device) < lengths[:, None]
+    return torch.where(inside[..., None], x, torch.zeros((), dtype=x.dtype, device=x.device))
+
+
+def _take(frames: Tensor, index: Tensor) -> Tensor:
+    """`y[b, j] = frames[b, index[b, j]]` by whole rows, which is one gather without expansion."""
+    batch, width, dim = frames.shape
+    row = torch.arange(batch, device=frames.device)[:, None] * width
+    flat = frames.reshape(batch * width, dim).index_select(0, (index + row).reshape(-1))
+    return flat.reshape(batch, index.shape[1], dim)
+
+
+def join(frames: Tensor, count: Tensor, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+    """Put each row's new frames behind the frames it already holds.
+
+    Args:
+        frames: (B, M, D), the old frames.
+        count: (B,) int64, how many of them are valid.
+        x: (B, C, D), the new frames.
+        lengths: (B,) int64, how many of them are valid; what lies past is ignored.
+
+    Returns:
+        (B, M + C, D) and the counts `count + lengths`; zero past the counts.
+
+    >>> old, new = torch.tensor([[[1.0], [0.0]]]), torch.tensor([[[2.0], [3.0]]])
+    >>> y, n = join(old, torch.tensor([1]), new, torch.tensor([2]))
+    >>> y.flatten().tolist(), n.tolist()
+    ([1.0, 2.0, 3.0, 0.0], [3])
+    """
+    if frames.shape[1] == 0:
+        return mask(x, lengths), lengths
+    if x.shape[1] == 0:
+        return frames, count
+    capacity = frames.shape[1]
+    slot = torch.arange(capacity + x.shape[1], device=x.device)[None]
+    total = count + lengths
+    source = torch.where(slot < count[:, None], slot, slot + (capacity - count[:, None]))
+    source = torch.where(slot < total[:, None], source, torch.zeros_like(source))
+    return mask(_take(torch.cat([frames, x], dim=1), source), total), total
+
+
+def drop(frames: Tensor, count: Tensor, consumed: Tensor, keep: int) -> tuple[Tensor, Tensor]:
+    """Forget each row's first `consumed` frames and keep a buffer of `keep` slots.
+
+    Args:
+        frames: (B, N, D).
+        count: (B,) int64, how many of them are valid.
+        consumed: (B,) int64, at most `count`.
+        keep: capacity of the buffer that remains, at least `count - consumed`.
+
+    Returns:
+        (B, keep, D) and the counts `count - consumed`; zero past the counts.
+
+    >>> y, n = drop(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]), torch.tensor([2]), 2)
+    >>> y.flatten().tolist(), n.tolist()
+    ([3.0, 0.0], [1])
+    """
+    rest = count - consumed
+    if keep == 0:
+        return frames[:, :0], rest
+    slot = torch.arange(keep, device=frames.device)[None]
+    source = torch.where(slot < rest[:, None], slot + consumed[:, None], torch.zeros_like(slot))
+    return mask(_take(frames, source), rest), rest
+
+
+def reverse(x: Tensor, lengths: Tensor) -> Tensor:
+    """Reverse each row by its own length: `y[b, t] = x[b, lengths[b] - 1 - t]`, zero past it.
+
+    >>> reverse(torch.tensor([[[1.0], [2.0], [9.0]]]), torch.tensor([2])).flatten().tolist()
+    [2.0, 1.0, 0.0]
+    """
+    slot = torch.arange(x.shape[1], device=x.device)[None]
+    source = torch.where(slot < lengths[:, None], lengths[:, None] - 1 - slot, slot)
+    return mask(_take(x, source), lengths)

@@ -1,0 +1,150 @@
+"""Weights to and from torch's own recurrent modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Literal, TypeAlias
+
+import torch
+from torch import nn
+
+from nearfuture.error import NearfutureError
+from nearfuture.layers.bidirectional import Bidirectional
+from nearfuture.layers.container import Serial
+from nearfuture.layers.recurrent import GRU, LSTM, RNN, Recurrent
+
+__all__ = ["from_torch", "sharing_torch", "to_torch"]
+
+_Layers: TypeAlias = Sequence[Recurrent | Bidirectional]
+
+_NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+_MODULES: dict[type[Recurrent], Callable[..., nn.RNNBase]] = {
+    RNN: nn.RNN,
+    GRU: nn.GRU,
+    LSTM: nn.LSTM,
+}
+
+
+def from_torch(module: nn.RNNBase) -> Serial:
+    """The same network as a torch `nn.RNN`, `nn.GRU` or `nn.LSTM`, of any depth and direction.
+
+    The values agree on both layouts; ours is always batch-first, so a time-first input is
+    transposed by the caller. Weights are copied.
+
+    Raises:
+        NearfutureError: for dropout between layers (put a `Pointwise(nn.Dropout)` there instead)
+            and for LSTM projections.
+
+    >>> theirs = nn.GRU(3, 4, num_layers=2, bidirectional=True, batch_first=True)
+    >>> ours = from_torch(theirs)
+    >>> x = torch.randn(2, 5, 3)
+    >>> torch.allclose(ours(x, torch.tensor([5, 5]))[0], theirs(x)[0], atol=1e-6)
+    True
+    """
+    layers = _layers(module)
+    # The dtype first: copying into narrower weights would round.
+    stack = Serial(*layers).to(next(module.parameters()))
+    with torch.no_grad():
+        for name, cell, attribute in _parameters(layers):
+            getattr(cell, attribute).copy_(getattr(module, name))
+    return stack
+
+
+def sharing_torch(module: nn.RNNBase) -> Serial:
+    """As `from_torch`, but with the module's own parameters, so that gradients reach them."""
+    layers = _layers(module)
+    for name, cell, attribute in _parameters(layers):
+        setattr(cell, attribute, getattr(module, name))
+    return Serial(*layers)
+
+
+def to_torch(layer: Serial | Recurrent | Bidirectional, *, batch_first: bool = True) -> nn.RNNBase:
+    """The torch module of a recurrent layer, a concatenating `Bidirectional`, or a stack of them.
+
+    Raises:
+        NearfutureError: for what torch's modules cannot express: summed directions, shared input
+            weights, clipped ReLU, layers of different kinds or widths.
+
+    >>> type(to_torch(GRU(3, 4))).__name__
+    'GRU'
+    """
+    layers: list[Recurrent | Bidirectional] = []
+    for part in layer if isinstance(layer, Serial) else (layer,):
+        if not isinstance(part, Recurrent | Bidirectional):
+            raise NearfutureError(
+                f"torch stacks recurrent layers only, and {type(part).__name__} is not one"
+            )
+        layers.append(part)
+    cells = [part.ahead if isinstance(part, Bidirectional) else part for part in layers]
+    first = cells[0]
+    both = isinstance(layers[0], Bidirectional)
+    if type(first) not in _MODULES:
+        raise NearfutureError(f"torch has no module for {type(first).__name__}")
+    for part, cell in zip(layers, cells, strict=True):
+        if type(cell) is not type(first):
+            raise NearfutureError("torch stacks layers of one kind: all RNN, all GRU or all LSTM")
+        if isinstance(part, Bidirectional) != both or cell.output_size != first.output_size:
+            raise NearfutureError("torch stacks layers of one width and one number of directions")
+        if isinstance(part, Bidirectional) and (part.merge != "concat" or part.share_input):
+            raise NearfutureError(
+                "torch concatenates its directions and shares no weights: use "
+                "Bidirectional(merge='concat', share_input=False)"
+            )
+        if (cell.bias_ih is None) != (first.bias_ih is None):
+            raise NearfutureError("torch has biases in every layer or in none")
+        if getattr(cell, "nonlinearity", None) != getattr(first, "nonlinearity", None):
+            raise NearfutureError("torch has one nonlinearity for all layers of an nn.RNN")
+    options = {}
+    if isinstance(first, RNN):
+        if first.nonlinearity == "clipped_relu":
+            raise NearfutureError("torch has no clipped ReLU: use nonlinearity='relu'")
+        options["nonlinearity"] = first.nonlinearity
+    module = _MODULES[type(first)](
+        first.input_size,
+        first.output_size,
+        num_layers=len(layers),
+        bias=first.bias_ih is not None,
+        batch_first=batch_first,
+        bidirectional=both,
+        device=first.weight_hh.device,
+        dtype=first.weight_hh.dtype,
+        **options,
+    )
+    with torch.no_grad():
+        for name, cell, attribute in _parameters(layers):
+            getattr(module, name).copy_(getattr(cell, attribute))
+    return module
+
+
+def _layers(module: nn.RNNBase) -> _Layers:
+    """The module's structure in our layers, with weights of their own."""
+    if module.dropout or module.proj_size:
+        raise NearfutureError(
+            f"dropout between layers and projections are not carried over "
+            f"(dropout={module.dropout}, proj_size={module.proj_size}); set them to 0"
+        )
+    width = module.hidden_size * (2 if module.bidirectional else 1)
+    inputs = [module.input_size] + [width] * (module.num_layers - 1)
+    cells = [_single(module, input_size) for input_size in inputs]
+    return [Bidirectional(cell) for cell in cells] if module.bidirectional else cells
+
+
+def _single(module: nn.RNNBase, input_size: int) -> Recurrent:
+    if isinstance(module, nn.GRU):
+        return GRU(input_size, module.hidden_size, bias=module.bias)
+    if isinstance(module, nn.LSTM):
+        return LSTM(input_size, module.hidden_size, bias=module.bias)
+    nonlinearity: Literal["tanh", "relu"] = "relu" if module.mode == "RNN_RELU" else "tanh"
+    return RNN(input_size, module.hidden_size, nonlinearity=nonlinearity, bias=module.bias)
+
+
+def _parameters(layers: _Layers) -> Iterator[tuple[str, Recurrent, str]]:
+    """For every parameter torch's name (`weight_ih_l1_reverse`), our cell and its attribute."""
+    for depth, layer in enumerate(layers):
+        directions: dict[str, Recurrent] = {"": layer} if isinstance(layer, Recurrent) else {}
+        if isinstance(layer, Bidirectional):
+            directions = {"": layer.ahead, "_reverse": layer.back}
+        for (suffix, cell), attribute in product(directions.items(), _NAMES):
+            if getattr(cell, attribute) is not None:
+                yield f"{attribute}_l{depth}{suffix}", cell, attribute

@@ -1,0 +1,107 @@
+"""What all layers with a finite window share: buffering, phase, warm-up and tail, once."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nearfuture.budget import ReceptiveField
+from nearfuture.error import NearfutureError
+from nearfuture.layers.contract import StreamingLayer
+from nearfuture.layers.ragged import drop, join, mask
+from nearfuture.layers.state import State, flatten
+
+__all__ = ["Windowed"]
+
+
+class Windowed(StreamingLayer):
+    """A layer whose output `t` is a function of frames `t·stride - left … t·stride + right`.
+
+    A subclass gives `slide`; the ragged buffer does the rest. Padded layers see zeros beyond both
+    ends: the buffer begins with `left` zero frames, and `finish` joins `right` more. Layers of
+    complete windows (`padded=False`, `left = 0`) begin empty and finish without a tail.
+
+    Args:
+        input_size: features in.
+        output_size: features out.
+        left: frames of the past.
+        right: frames of the future.
+        stride: frames between windows, at most `left + 1 + right`.
+        padded: False for complete windows.
+
+    Raises:
+        NearfutureError: where the stride would leave frames between windows unread.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        *,
+        left: int = 0,
+        right: int = 0,
+        stride: int = 1,
+        padded: bool = True,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.output_size = output_size
+        self.field = ReceptiveField(left=left, right=right, stride=stride, padded=padded)
+        self.left, self.right, self.stride, self.padded = left, right, stride, padded
+        self.kernel = left + 1 + right
+        if stride > self.kernel:
+            raise NearfutureError(
+                f"a stride of {stride} skips frames that no window of {self.kernel} reads; widen "
+                f"left or right until left + 1 + right is at least {stride}"
+            )
+
+    @abstractmethod
+    def slide(self, frames: Tensor) -> Tensor:
+        """Every complete window: (B, N >= kernel, D) → (B, (N - kernel) // stride + 1, E)."""
+
+    def _windows(self, count: Tensor) -> Tensor:
+        """Complete windows in `count` frames, without dividing a negative number."""
+        return (count - (self.kernel - self.stride)).clamp(min=0) // self.stride
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        frames = mask(x, lengths)
+        if self.padded:
+            frames = F.pad(frames, (0, 0, self.left, self.right))
+            lengths = lengths + (self.kernel - 1)
+        count = self._windows(lengths)
+        if frames.shape[1] < self.kernel:
+            return frames.new_zeros(frames.shape[0], 0, self.output_size), count
+        return mask(self.slide(frames), count), count
+
+    def start(
+        self,
+        batch_size: int,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> State:
+        frames = self._zeros(
+            batch_size, self.kernel - 1, self.input_size, device=device, dtype=dtype
+        )
+        begun = self.left if self.padded else 0
+        return frames, torch.full((batch_size,), begun, dtype=torch.int64, device=frames.device)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        frames, count = flatten(state)
+        if x.shape[1] == 0:
+            nothing = torch.zeros_like(count)
+            return frames.new_zeros(frames.shape[0], 0, self.output_size), nothing, state
+        frames, count = join(frames, count, x, lengths)
+        emitted = self._windows(count)
+        y = mask(self.slide(frames), emitted)
+        return y, emitted, drop(frames, count, emitted * self.stride, self.kernel - 1)
+
+    def finish(self, state: State) -> tuple[Tensor, Tensor]:
+        frames, count = flatten(state)
+        future = self.right if self.padded else 0
+        zeros = frames.new_zeros(frames.shape[0], future, self.input_size)
+        y, emitted, _ = self.step(zeros, torch.full_like(count, future), state)
+        return y, emitted

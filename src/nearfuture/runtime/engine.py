@@ -1,0 +1,179 @@
+"""The graphs of a bundle, run: many streams at once, each a row, none of which notices the others.
+
+Shapes: `B` rows, `Q` samples of a quantum, `V` vocabulary, `T` frames that one call can emit.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnxruntime as ort
+from numpy.typing import NDArray
+
+from nearfuture.error import NearfutureError, NotStreamable
+from nearfuture.runtime.bundle import Bundle
+
+__all__ = ["Engine", "OfflineEngine", "Outputs", "State", "gather", "row", "scatter"]
+
+State: TypeAlias = dict[str, NDArray[Any]]
+"""The state of some rows: named arrays, rows first. A value: steps return new ones."""
+
+Outputs: TypeAlias = dict[int, tuple[NDArray[np.float32], NDArray[np.int64]]]
+"""For every head τ: log-probabilities (B, T, V), and how many frames of each row are valid (B,)."""
+
+
+class Engine:
+    """A streaming bundle, ready to run; it holds no stream's state.
+
+    Every row is computed with the same bits whatever rows are beside it.
+
+    Args:
+        bundle: of a streaming model.
+        threads: of one call; more than one pays only for wide models.
+
+    Attributes:
+        heads: the lookahead τ of each, in frames.
+        quantum_samples: Q, the most samples a row may advance in one step.
+
+    Raises:
+        NotStreamable: for a bidirectional bundle.
+        NearfutureError: where ONNX Runtime cannot load a graph.
+    """
+
+    def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
+        refuse_bidirectional(bundle)
+        self._step = _session(bundle, "step.onnx", threads)
+        self._finish = _session(bundle, "finish.onnx", threads)
+        try:
+            about = self._step.get_modelmeta().custom_metadata_map
+            self._leaves = json.loads(about["nearfuture.state"])
+            self.heads: tuple[int, ...] = tuple(json.loads(about["nearfuture.heads"]))
+            self.quantum_samples = int(about["nearfuture.quantum_samples"])
+        except (KeyError, ValueError) as error:
+            raise NearfutureError(f"step.onnx does not describe its own state: {error}") from error
+        if self.heads != tuple(bundle.manifest.heads):
+            raise NearfutureError(
+                f"step.onnx has heads {self.heads}, but model.json {tuple(bundle.manifest.heads)}"
+            )
+        self._tail_inputs = [value.name for value in self._finish.get_inputs()]
+
+    def start(self, rows: int) -> State:
+        """The state of `rows` streams that have not begun."""
+        return {
+            leaf["name"]: np.full((rows, *leaf["shape"]), leaf["initial"], leaf["dtype"])
+            for leaf in self._leaves
+        }
+
+    def step(
+        self, pcm: NDArray[np.float32], lengths: NDArray[np.int64], state: State
+    ) -> tuple[Outputs, State]:
+        """Advance every row by its own number of samples.
+
+        Args:
+            pcm: (B, Q) samples in [-1, 1]; what lies past a row's length is ignored.
+            lengths: (B,) samples of each row, 0 to Q.
+            state: of these rows; it stays valid.
+
+        Returns:
+            What became final, and the state after it.
+        """
+        results = self._step.run(None, {"pcm": pcm[:, :, None], "lengths": lengths, **state})
+        outputs = self._outputs(results)
+        moved = results[2 * len(self.heads) :]
+        return outputs, {leaf["name"]: x for leaf, x in zip(self._leaves, moved, strict=True)}
+
+    def finish(self, state: State) -> Outputs:
+        """What every row still had to say when its stream ends here; the state is spent."""
+        return self._outputs(
+            self._finish.run(None, {name: state[name] for name in self._tail_inputs})
+        )
+
+    def _outputs(self, results: list[Any]) -> Outputs:
+        return {tau: (results[2 * i], results[2 * i + 1]) for i, tau in enumerate(self.heads)}
+
+
+class OfflineEngine:
+    """A bidirectional bundle, ready to run on whole recordings.
+
+    Args:
+        bundle: of a bidirectional model.
+        threads: of one call.
+
+    Raises:
+        NearfutureError: for a streaming bundle, or where ONNX Runtime cannot load the graph.
+    """
+
+    def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
+        if bundle.manifest.kind != "bidirectional":
+            raise NearfutureError(f"{bundle.manifest.name} is a streaming model: use Engine")
+        self._session = _session(bundle, "offline.onnx", threads)
+
+    def run(
+        self, pcm: NDArray[np.float32], lengths: NDArray[np.int64]
+    ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Log-probabilities of whole recordings.
+
+        Args:
+            pcm: (B, N) samples in [-1, 1].
+            lengths: (B,) samples of each row, 0 to N.
+
+        Returns:
+            (B, T, V), zero past a row's frames, and the frames (B,).
+        """
+        log_probs, frames = self._session.run(None, {"pcm": pcm[:, :, None], "lengths": lengths})
+        return log_probs, frames
+
+
+def gather(states: Sequence[State]) -> State:
+    """Several states as one, their rows one after another.
+
+    >>> gather([{"h": np.zeros((1, 2))}, {"h": np.ones((2, 2))}])["h"][:, 0].tolist()
+    [0.0, 1.0, 1.0]
+    """
+    return {name: np.concatenate([state[name] for state in states]) for name in states[0]}
+
+
+def scatter(state: State) -> list[State]:
+    """Each row as a state of its own, sharing no memory: the inverse of `gather`.
+
+    >>> [part["h"].tolist() for part in scatter({"h": np.array([1, 2])})]
+    [[1], [2]]
+    """
+    rows = len(next(iter(state.values())))
+    return [{name: x[b : b + 1].copy() for name, x in state.items()} for b in range(rows)]
+
+
+def row(outputs: Outputs, b: int) -> dict[int, NDArray[np.float32]]:
+    """The valid log-probabilities (frames, V) of one row, for every head."""
+    return {tau: log_probs[b, : frames[b]] for tau, (log_probs, frames) in outputs.items()}
+
+
+def refuse_bidirectional(bundle: Bundle) -> None:
+    """Raise `NotStreamable` for a model that hears the whole recording first."""
+    if bundle.manifest.kind == "bidirectional":
+        name = bundle.manifest.name
+        raise NotStreamable(
+            f"{name} is bidirectional: its backward direction starts at the last sample, so its "
+            f"first output needs the whole recording. Use transcribe() on a complete recording, or "
+            f"a streaming model, which looks a fixed time ahead"
+        )
+
+
+def _session(bundle: Bundle, name: str, threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
+    options.log_severity_level = 3  # errors only
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    path = bundle.graph(name)
+    try:
+        return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's errors have no base class of their own
+        reason = " ".join(str(error).split())
+        raise NearfutureError(
+            f"{name} of {bundle.manifest.name} cannot be run: {reason}"
+        ) from error

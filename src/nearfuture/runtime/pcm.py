@@ -1,0 +1,114 @@
+"""Samples as they come, at any rate and in chunks of any size, cut into the quanta of a model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nearfuture.audio import LiveResampler, ResamplerState
+from nearfuture.error import NearfutureError
+
+__all__ = ["Quanta", "QuantaState", "as_samples"]
+
+LOUDEST = 1000.0
+"""Full scale is 1; beyond this, samples are surely integers that somebody did not scale."""
+
+_Quanta = list[NDArray[np.float32]]
+
+
+def as_samples(samples: ArrayLike) -> NDArray[np.float32]:
+    """One channel of float32 in [-1, 1], from floating point or int16.
+
+    Raises:
+        NearfutureError: for another dtype or shape, for a sample that is not finite, and for
+            floating point that was not scaled.
+
+    >>> as_samples(np.array([16384, -32768], np.int16)).tolist()
+    [0.5, -1.0]
+    """
+    array = np.asarray(samples)
+    if array.ndim != 1:
+        raise NearfutureError(
+            f"samples have shape {array.shape}: one channel, shape (samples,), is wanted; average "
+            f"the channels first"
+        )
+    if array.dtype == np.int16:
+        return array.astype(np.float32) / np.float32(32768)
+    if not np.issubdtype(array.dtype, np.floating):
+        raise NearfutureError(
+            f"samples are {array.dtype}: floating point in [-1, 1] or int16 is wanted"
+        )
+    loudest = float(np.abs(array).max(initial=0))
+    if not np.isfinite(loudest):
+        first = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise NearfutureError(f"sample {first} of {len(array)} is {array[first]}, no finite number")
+    if loudest > LOUDEST:
+        raise NearfutureError(
+            f"samples reach {loudest:g}, but full scale is 1: divide by it, or pass int16 as it is"
+        )
+    return array.astype(np.float32, copy=False)
+
+
+@dataclass(frozen=True, eq=False)
+class QuantaState:
+    """What waits to become a quantum.
+
+    Attributes:
+        resampler: input that the resampler still needs.
+        held: samples at the model's rate, fewer than one quantum.
+        begun: whether the first quantum has been cut.
+    """
+
+    resampler: ResamplerState
+    held: NDArray[np.float32]
+    begun: bool
+
+
+class Quanta:
+    """Cuts a stream of samples into quanta, the first shorter than the others.
+
+    Args:
+        rate: samples per second that come in.
+        to: samples per second of the model.
+        quantum_samples: of every quantum but the first and the last.
+        first_samples: of the first.
+
+    >>> quanta = Quanta(8000, 8000, quantum_samples=320, first_samples=120)
+    >>> cut, state = quanta.step(np.zeros(500, np.float32), quanta.start())
+    >>> [len(q) for q in cut], [len(q) for q in quanta.finish(state)]
+    ([120, 320], [60])
+    """
+
+    def __init__(self, rate: int, to: int, *, quantum_samples: int, first_samples: int) -> None:
+        self.resampler = LiveResampler(rate, to)
+        self.quantum_samples = quantum_samples
+        self.first_samples = first_samples
+
+    def start(self) -> QuantaState:
+        """The state of a stream that has not begun."""
+        return QuantaState(self.resampler.start(), np.zeros(0, np.float32), begun=False)
+
+    def step(self, samples: NDArray[np.float32], state: QuantaState) -> tuple[_Quanta, QuantaState]:
+        """The quanta that these samples complete, and the state after them."""
+        fresh, resampler = self.resampler.step(samples, state.resampler)
+        cut, held = self._cut(np.concatenate((state.held, fresh)), state.begun)
+        return cut, QuantaState(resampler, held.copy(), state.begun or bool(cut))
+
+    def finish(self, state: QuantaState) -> _Quanta:
+        """The quanta that are left when the stream ends; the last may be incomplete."""
+        fresh = self.resampler.finish(state.resampler)
+        cut, held = self._cut(np.concatenate((state.held, fresh)), state.begun)
+        return [*cut, held] if len(held) else cut
+
+    def _cut(
+        self, samples: NDArray[np.float32], begun: bool
+    ) -> tuple[_Quanta, NDArray[np.float32]]:
+        cut = []
+        size = self.quantum_samples if begun else self.first_samples
+        while len(samples) >= size:
+            cut.append(samples[:size])
+            samples = samples[size:]
+            size = self.quantum_samples
+        return cut, samples

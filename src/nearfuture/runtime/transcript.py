@@ -1,0 +1,109 @@
+"""The text of a stream so far: what is settled, and what a faster head believes comes next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.decoding import Greedy, GreedyState, Token, Word, text, words
+from nearfuture.text import Vocabulary
+
+__all__ = ["Transcript"]
+
+_GREEDY = Greedy()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transcript:
+    """The text of a stream, as a value: `step` returns the next one.
+
+    One head commits; another, which looks less far ahead and is therefore further, gives a
+    provisional tail. The two are joined by time: the tail is what the other head has read in frames
+    that the committing head has not reached. `committed + provisional` is the text to show.
+
+    Attributes:
+        vocabulary: of the model.
+        frame_ms, centre_ms: where frames lie in time, see `nearfuture.decoding.words`.
+        committed: the settled text; it only ever grows.
+        words: the words of it, with times.
+        provisional: the tail, with a space in front where a new word begins.
+    """
+
+    vocabulary: Vocabulary
+    frame_ms: float
+    centre_ms: float
+    committed: str = ""
+    words: tuple[Word, ...] = ()
+    provisional: str = ""
+    # Only the last word can still change; the work of a step does not grow with the text.
+    _closed: tuple[Word, ...] = ()
+    _closed_text: str = ""
+    _open: tuple[Token, ...] = ()
+    _tail: tuple[Token, ...] = ()
+    _commits: GreedyState = field(default_factory=_GREEDY.start)
+    _previews: GreedyState = field(default_factory=_GREEDY.start)
+
+    def step(
+        self, log_probs: NDArray[np.float32], preview: NDArray[np.float32] | None = None
+    ) -> Transcript:
+        """The transcript after more frames.
+
+        Args:
+            log_probs: (T, V) of the committing head, any T ≥ 0.
+            preview: (T', V) of the other head.
+
+        Raises:
+            NearfutureError: where a log-probability is NaN.
+
+        >>> both = Vocabulary(("a", " "))
+        >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
+        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.9 + 0.05)
+        >>> after = empty.step(read(1, 2), preview=read(1, 0, 2, 1))
+        >>> after.committed, after.provisional
+        ('a', ' a')
+        """
+        tokens, commits = _GREEDY.step(log_probs, self._commits)
+        after = replace(self, _commits=commits)
+        if tokens:
+            after = after._extended(tokens)
+        if preview is not None:
+            ahead, previews = _GREEDY.step(preview, self._previews)
+            after = replace(after, _previews=previews, _tail=(*self._tail, *ahead))
+        tail = tuple(token for token in after._tail if token.frame >= commits.frames)
+        return replace(after, _tail=tail, provisional=after._joined(tail))
+
+    def _extended(self, tokens: list[Token]) -> Transcript:
+        pending = (*self._open, *tokens)
+        ends = [i for i, token in enumerate(pending) if self._is_space(token)]
+        closed, closed_text = self._closed, self._closed_text
+        if ends:
+            # The last space stays with the open part: text still to come is a new word.
+            settled, pending = pending[: ends[-1]], pending[ends[-1] :]
+            closed += self._words(settled)
+            closed_text = " ".join(filter(None, [closed_text, text(settled, self.vocabulary)]))
+        opened = text(pending, self.vocabulary)
+        return replace(
+            self,
+            committed=" ".join(filter(None, [closed_text, opened])),
+            words=closed + self._words(pending),
+            _closed=closed,
+            _closed_text=closed_text,
+            _open=pending,
+        )
+
+    def _joined(self, tail: tuple[Token, ...]) -> str:
+        shown = text((*self._open, *tail), self.vocabulary)
+        opened = text(self._open, self.vocabulary)
+        added = shown[len(opened) :]
+        starts_word = self._closed_text and not opened and added
+        return f" {added}" if starts_word else added
+
+    def _is_space(self, token: Token) -> bool:
+        return self.vocabulary.decode([token.index]).isspace()
+
+    def _words(self, tokens: tuple[Token, ...]) -> tuple[Word, ...]:
+        return tuple(
+            words(tokens, self.vocabulary, frame_ms=self.frame_ms, centre_ms=self.centre_ms)
+        )

@@ -1,0 +1,120 @@
+"""Connectionist temporal classification: the loss, and which targets it cannot reach.
+
+Shapes: `B` batch, `T` frames, `V` symbols with the blank at 0, `L` target symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nearfuture.error import NearfutureError
+
+__all__ = ["CTCResult", "ctc_loss", "frames_needed"]
+
+
+def frames_needed(target: Sequence[int]) -> int:
+    """Fewest frames that can spell a target: its length plus its immediate repeats.
+
+    >>> frames_needed([1, 1, 1]), frames_needed([1, 2, 1])
+    (5, 3)
+    """
+    return len(target) + sum(a == b for a, b in pairwise(target))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CTCResult:
+    """What `ctc_loss` found.
+
+    Attributes:
+        loss: scalar, summed over the utterances that were counted; nats.
+        counted: how many utterances that is.
+        skipped: a line for each utterance that was left out, with its name and the reason.
+    """
+
+    loss: Tensor
+    counted: int
+    skipped: tuple[str, ...]
+
+
+def ctc_loss(
+    log_probs: Tensor,
+    lengths: Tensor,
+    targets: Sequence[Sequence[int]],
+    *,
+    names: Sequence[str] | None = None,
+    skip_impossible: bool = False,
+) -> CTCResult:
+    """`-Σ log Σ_{alignments of y} Π_t p(a_t)` (Graves et al. 2006, eq. 8 and 12).
+
+    A target of L symbols with R immediate repeats needs L + R frames. Where it has fewer, its loss
+    would be infinite and its gradient NaN; it is rejected by name before the loss, never hidden
+    behind a zero.
+
+    Args:
+        log_probs: (B, T, V), log-probabilities; the loss itself is computed in float32 or better.
+        lengths: (B,).
+        targets: B sequences of symbols, without blanks.
+        names: what to call the utterances in messages; their row numbers unless given.
+        skip_impossible: leave impossible targets out and report them, instead of raising.
+
+    Raises:
+        NearfutureError: for an impossible target, naming it, unless they are to be skipped; and
+            for a symbol that is the blank, or none of the V.
+
+    >>> uniform = torch.full((1, 5, 3), 1 / 3).log()
+    >>> round(ctc_loss(uniform, torch.tensor([5]), [[1, 1, 1]]).loss.item(), 4)
+    5.4931
+    >>> ctc_loss(uniform, torch.tensor([4]), [[1, 1, 1]], names=["a.wav"])
+    Traceback (most recent call last):
+    ...
+    nearfuture.error.NearfutureError: a.wav: 4 frames cannot spell 3 symbols with 2 repeats, which \
+need 5; use a longer recording, a shorter transcript or a smaller stride
+    """
+    counts = lengths.tolist()
+    if names is None:
+        names = [f"row {row}" for row in range(len(targets))]
+    symbols = log_probs.shape[2]
+    rows, skipped = [], []
+    for row, (target, frames) in enumerate(zip(targets, counts, strict=True)):
+        if target and not 0 < min(target) <= max(target) < symbols:
+            raise NearfutureError(
+                f"{names[row]}: symbols of a target go from 1 to {symbols - 1}, not from "
+                f"{min(target)} to {max(target)}; 0 is the blank"
+            )
+        needed = frames_needed(target)
+        if frames >= needed:
+            rows.append(row)
+        else:
+            skipped.append(
+                f"{names[row]}: {frames} frames cannot spell {len(target)} symbols with "
+                f"{needed - len(target)} repeats, which need {needed}; "
+                f"use a longer recording, a shorter transcript or a smaller stride"
+            )
+    if skipped and not skip_impossible:
+        raise NearfutureError("; ".join(skipped))
+    rows = [row for row in rows if counts[row] > 0]  # nothing heard, nothing said: the loss is 0
+    counted = len(targets) - len(skipped)
+    if not rows:
+        # The sum of nothing: 0 with a gradient of zeros, whatever the values are.
+        nothing = _at_least_float32(log_probs[:0]).sum()
+        return CTCResult(loss=nothing, counted=counted, skipped=tuple(skipped))
+    chosen = _at_least_float32(log_probs[torch.tensor(rows, device=log_probs.device)])
+    flat = torch.tensor([symbol for row in rows for symbol in targets[row]], dtype=torch.int64)
+    loss = F.ctc_loss(
+        chosen.transpose(0, 1),
+        flat.to(log_probs.device),
+        torch.tensor([counts[row] for row in rows]),
+        torch.tensor([len(targets[row]) for row in rows]),
+        reduction="sum",
+    )
+    return CTCResult(loss=loss, counted=counted, skipped=tuple(skipped))
+
+
+def _at_least_float32(x: Tensor) -> Tensor:
+    return x if x.dtype == torch.float64 else x.float()

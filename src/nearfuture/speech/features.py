@@ -1,0 +1,191 @@
+"""Log-mel features as a layer: streaming, exact, and exportable as two matrix products.
+
+Shapes: `B` batch, `N` samples, `T` frames, `W` window samples, `K` frequency bins, `M` mel bins.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from nearfuture.error import NearfutureError
+from nearfuture.layers import Windowed
+
+__all__ = ["LogMel", "hertz", "mel", "mel_filters"]
+
+
+def mel(hertz: float) -> float:
+    """Mel of a frequency in Hz, in the form of HTK and Kaldi: `1127 ln(1 + f / 700)`.
+
+    >>> round(mel(1000.0), 2)
+    999.99
+    """
+    return 1127.0 * math.log1p(hertz / 700.0)
+
+
+def hertz(mel: float) -> float:
+    """The inverse of `mel`.
+
+    >>> round(hertz(mel(440.0)), 6)
+    440.0
+    """
+    return 700.0 * math.expm1(mel / 1127.0)
+
+
+def mel_filters(
+    bins: int, fft_size: int, rate: int, *, low_hz: float = 20.0, high_hz: float | None = None
+) -> Tensor:
+    """Triangular filters, equally spaced and triangular in mel as in Kaldi: (K, M).
+
+    Args:
+        bins: M.
+        fft_size: points of the DFT; K = fft_size / 2 + 1.
+        rate: samples per second.
+        low_hz: lower edge of the first filter.
+        high_hz: upper edge of the last; half the rate unless given.
+
+    Raises:
+        NearfutureError: where a filter would contain no frequency bin at all, or for a band that is
+            not one.
+
+    >>> tuple(mel_filters(40, 256, 8000).shape)
+    (129, 40)
+    """
+    high = rate / 2 if high_hz is None else high_hz
+    if not 0 <= low_hz < high <= rate / 2:
+        raise NearfutureError(
+            f"filters from {low_hz:g} to {high:g} Hz: choose a band inside 0 to {rate / 2:g} Hz, "
+            f"half the rate"
+        )
+    step = (mel(high) - mel(low_hz)) / (bins + 1)
+    centres = [mel(low_hz) + step * (m + 1) for m in range(bins)]
+    filters = torch.zeros(fft_size // 2 + 1, bins, dtype=torch.float64)
+    for k in range(fft_size // 2):  # Kaldi leaves out the bin at half the rate
+        at = mel(k * rate / fft_size)
+        for m, centre in enumerate(centres):
+            filters[k, m] = max(0.0, 1.0 - abs(at - centre) / step)
+    if bool((filters.sum(dim=0) == 0).any()):
+        raise NearfutureError(
+            f"{bins} mel bins are too many for {fft_size} points at {rate} Hz: some filters hold "
+            f"no frequency at all; use fewer bins"
+        )
+    return filters
+
+
+class LogMel(Windowed):
+    """Log mel energies of complete windows: `(log max(|DFT(w ∘ p(x - E[x]))|² F, floor) - μ) / σ`.
+
+    DC removal, pre-emphasis `p`, the window `w` and the DFT are linear, so they are one matrix.
+    Windows are never centred: centring looks ahead and mirrors the end. The last incomplete window
+    does not exist. μ and σ are fixed statistics of the training data, per bin; statistics of an
+    utterance would look into its future.
+
+    Args:
+        rate: samples per second; input is (B, N, 1) in [-1, 1].
+        window_ms: window length.
+        hop_ms: distance of windows.
+        bins: M, features out.
+        window: `hann` is periodic, so that the last sample of the window counts; `hamming`, `povey`
+            and `rectangular` are Kaldi's, which are symmetric.
+        preemphasis: a in `x_i - a x_{i-1}`.
+        low_hz: lower edge of the first filter.
+        floor: smallest energy; high enough that float32 kernels agree on pure tones.
+
+    Raises:
+        NearfutureError: for a window or a hop that is no whole number of samples, an unknown
+            window, or filters that the rate does not allow.
+
+    >>> layer = LogMel(8000)
+    >>> y, n = layer(torch.zeros(1, 8000, 1), torch.tensor([8000]))
+    >>> tuple(y.shape), n.item(), layer.field.right
+    ((1, 98, 40), 98, 199)
+    """
+
+    basis: Tensor
+    filters: Tensor
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(
+        self,
+        rate: int,
+        *,
+        window_ms: float = 25.0,
+        hop_ms: float = 10.0,
+        bins: int = 40,
+        window: Literal["hann", "hamming", "povey", "rectangular"] = "hann",
+        preemphasis: float = 0.97,
+        low_hz: float = 20.0,
+        floor: float = 1e-4,
+    ) -> None:
+        samples, hop = rate * window_ms / 1000, rate * hop_ms / 1000
+        # As `Blueprint` has it: milliseconds that a person can write need not be exact.
+        if max(abs(samples - round(samples)), abs(hop - round(hop))) > 1e-3:
+            raise NearfutureError(
+                f"at {rate} Hz a window of {window_ms} ms and a hop of {hop_ms} ms are "
+                f"{samples:g} and {hop:g} samples: choose lengths that are whole samples"
+            )
+        super().__init__(1, bins, right=round(samples) - 1, stride=round(hop), padded=False)
+        self.rate, self.floor = rate, floor
+        fft_size = 1 << (self.kernel - 1).bit_length()
+        basis = _analysis(self.kernel, fft_size, window, preemphasis)
+        dtype = torch.get_default_dtype()
+        self.register_buffer("basis", basis.to(dtype), persistent=False)
+        filters = mel_filters(bins, fft_size, rate, low_hz=low_hz)
+        self.register_buffer("filters", filters.to(dtype), persistent=False)
+        self.register_buffer("mean", torch.zeros(bins, dtype=dtype))
+        self.register_buffer("scale", torch.ones(bins, dtype=dtype))
+
+    def slide(self, frames: Tensor) -> Tensor:
+        """The features of every window of (B, N, 1) samples: (B, T, M)."""
+        spectrum = F.conv1d(frames.transpose(1, 2), self.basis[:, None], stride=self.stride)
+        real, imaginary = spectrum.transpose(1, 2).chunk(2, dim=-1)
+        energy = (real * real + imaginary * imaginary) @ self.filters
+        return (energy.clamp(min=self.floor).log() - self.mean) * self.scale
+
+    @property
+    def fitted(self) -> bool:
+        """Whether `fit` has been called, or its result loaded."""
+        return bool((self.mean != 0).any() or (self.scale != 1).any())
+
+    @torch.no_grad()
+    def fit(self, features: Tensor) -> None:
+        """Fix the normalisation to these unnormalised frames (T, M): mean 0, variance 1 per bin.
+
+        Raises:
+            NearfutureError: for fewer than two frames, or for values that are not finite.
+        """
+        if features.shape[0] < 2 or not bool(features.isfinite().all()):
+            raise NearfutureError(
+                f"features are normalised by at least two frames of finite values, not by "
+                f"{features.shape[0]} frames with {int((~features.isfinite()).sum())} that are "
+                f"not finite; give longer or undamaged recordings"
+            )
+        self.mean.copy_(features.mean(dim=0))
+        self.scale.copy_(1.0 / features.std(dim=0).clamp(min=1e-3))
+
+
+def _analysis(samples: int, fft_size: int, window: str, preemphasis: float) -> Tensor:
+    """DC removal, pre-emphasis, window and DFT as one matrix (2K, W), cosines above sines."""
+    centre = torch.eye(samples, dtype=torch.float64) - 1.0 / samples
+    emphasis = torch.eye(samples, dtype=torch.float64)
+    emphasis -= preemphasis * torch.diag(torch.ones(samples - 1, dtype=torch.float64), -1)
+    emphasis[0, 0] -= preemphasis  # Kaldi repeats the first sample
+    phase = 2 * math.pi * torch.arange(samples, dtype=torch.float64)
+    period = samples if window == "hann" else samples - 1
+    cosine = torch.cos(phase / period)
+    shapes = {
+        "hann": 0.5 - 0.5 * cosine,
+        "hamming": 0.54 - 0.46 * cosine,
+        "povey": (0.5 - 0.5 * cosine).clamp(min=0) ** 0.85,
+        "rectangular": torch.ones_like(cosine),
+    }
+    if window not in shapes:
+        raise NearfutureError(f"window is one of {', '.join(shapes)}, not {window!r}")
+    turns = torch.arange(fft_size // 2 + 1, dtype=torch.float64)[:, None] * phase[None] / fft_size
+    dft = torch.cat([torch.cos(turns), -torch.sin(turns)])
+    return dft @ (shapes[window][:, None] * (emphasis @ centre))

@@ -1,0 +1,44 @@
+"""Error rates of a recogniser in torch, head by head, over whole utterances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from nearfuture.data import Utterance
+from nearfuture.decoding import Greedy, text
+from nearfuture.speech import Recognizer
+from nearfuture.text import ErrorRate, character_errors, word_errors
+from nearfuture.training.trainer import padded
+
+__all__ = ["evaluate"]
+
+
+@torch.no_grad()
+def evaluate(
+    model: Recognizer, utterances: Sequence[Utterance], *, batch_size: int = 32
+) -> dict[int | None, tuple[ErrorRate, ErrorRate]]:
+    """Word and character errors of every head: `{τ: (words, characters)}`; τ is None for a twin.
+
+    Args:
+        model: in evaluation mode afterwards.
+        utterances: at the model's rate.
+        batch_size: utterances at once; it changes nothing but the time it takes.
+    """
+    model.eval()
+    heads: tuple[int | None, ...] = model.config.frames or (None,)
+    words = {head: ErrorRate.of([]) for head in heads}
+    characters = {head: ErrorRate.of([]) for head in heads}
+    ordered = sorted(utterances, key=lambda one: one.samples.size)
+    for start in range(0, len(ordered), batch_size):
+        group = ordered[start : start + batch_size]
+        outputs, counts = model(*model.features(*padded(group)))
+        for head, log_probs in zip(heads, outputs, strict=True):
+            for row, one in enumerate(group):
+                frames = log_probs[row, : int(counts[row])].numpy()
+                tokens, _ = Greedy().step(frames, Greedy().start())
+                heard = text(tokens, model.vocabulary)
+                words[head] += word_errors(one.text, heard)
+                characters[head] += character_errors(one.text, heard)
+    return {head: (words[head], characters[head]) for head in heads}

@@ -1,0 +1,191 @@
+"""Connected digits, made from tones in the form of the Free Spoken Digit Dataset."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nearfuture.data import ConnectedDigits, DigitRecordings, Utterance
+from nearfuture.data.digits import HELD_OUT, WORDS, symbols
+from nearfuture.error import NearfutureError
+from tests.data.fixtures import SPEAKERS, hertz_of, tone, write_digits, write_manifest
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_digits(tmp_path_factory.mktemp("corpora") / "fsdd")
+
+
+@pytest.fixture(scope="module")
+def recordings(folder: Path) -> DigitRecordings:
+    return DigitRecordings.load(folder)
+
+
+def same(one: list[Utterance], two: list[Utterance]) -> bool:
+    return [u.name for u in one] == [u.name for u in two] and all(
+        np.array_equal(a.samples, b.samples) for a, b in zip(one, two, strict=True)
+    )
+
+
+def takes_heard(one: Utterance, speaker: str) -> list[int]:
+    """Which recordings a string consists of, told by their tones."""
+    heard = []
+    samples = np.abs(one.samples)
+    size, at = 1600, 0  # of the 2400 samples of a tone
+    digits = [WORDS.index(word) for word in one.text.split()]
+    loud = samples > samples.max() * 0.3
+    for digit in digits:
+        at += int(np.argmax(loud[at:]))
+        piece = one.samples[at : at + size]
+        spectrum = abs(np.fft.rfft(piece * np.hanning(piece.size), 80_000))
+        found = np.argmax(spectrum) / 10
+        takes = [hertz_of(speaker, digit, take) for take in range(8)]
+        best = int(np.argmin([abs(found - hertz) for hertz in takes]))
+        assert abs(found - takes[best]) < 5, (found, takes)
+        heard.append(best)
+        at += 2400
+    return heard
+
+
+def test_the_split_holds(recordings: DigitRecordings) -> None:
+    assert set(recordings.takes) == {
+        (speaker, split) for speaker in SPEAKERS for split in ("train", "dev", "test")
+    }
+    for (speaker, split), digits in recordings.takes.items():
+        expected = {"test": [0, 1, 2, 3, 4], "dev": [5], "train": [6, 7]}[split]
+        for digit, takes in enumerate(digits):
+            hertz = [float(np.argmax(abs(np.fft.rfft(take, 80_000)))) / 10 for take in takes]
+            want = [hertz_of(speaker, digit, take) for take in expected]
+            np.testing.assert_allclose(hertz, want, atol=2)
+
+
+def test_training_never_hears_the_held_out_speaker(recordings: DigitRecordings) -> None:
+    assert recordings.seen == ("anna", "bert")
+    assert HELD_OUT == "theo"
+    data = ConnectedDigits(recordings=recordings)
+    speakers = {one.name.split(":")[0] for step in range(20) for one in data.batch(step)}
+    assert speakers == {"anna", "bert"}
+
+
+def test_training_hears_training_recordings_only(
+    recordings: DigitRecordings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    string = DigitRecordings.string
+
+    def spied(self: DigitRecordings, speaker: str, split: str, *rest: object) -> Utterance:
+        asked.append((speaker, split))
+        return string(self, speaker, split, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DigitRecordings, "string", spied)
+    data = ConnectedDigits(recordings=recordings)
+    for step in range(10):
+        data.batch(step)
+    assert set(asked) == {("anna", "train"), ("bert", "train")}
+
+
+@pytest.mark.parametrize(("split", "allowed"), [("test", 5), ("dev", 1), ("train", 2)])
+def test_strings_say_what_their_text_says(
+    recordings: DigitRecordings, split: str, allowed: int
+) -> None:
+    first = {"test": 0, "dev": 5, "train": 6}[split]
+    heard = set()
+    for one in recordings.strings(("theo",), split, 6, seed=3):  # type: ignore[arg-type]
+        heard |= set(takes_heard(one, "theo"))
+    assert heard <= set(range(first, first + allowed))
+
+
+def test_strings_follow_from_the_seed(recordings: DigitRecordings) -> None:
+    one = recordings.strings(SPEAKERS, "test", 4, seed=1)
+    assert same(one, recordings.strings(SPEAKERS, "test", 4, seed=1))
+    assert not same(one, recordings.strings(SPEAKERS, "test", 4, seed=2))
+    assert [u.name.split(":")[0] for u in one] == [s for s in SPEAKERS for _ in range(4)]
+
+
+def test_strings_have_3_to_7_digits(recordings: DigitRecordings) -> None:
+    strings = recordings.strings(SPEAKERS, "test", 40, seed=0)
+    assert {len(one.text.split()) for one in strings} == {3, 4, 5, 6, 7}
+    assert set(" ".join(one.text for one in strings).split()) == set(WORDS)
+    for one in strings:
+        digits = len(one.text.split())
+        assert one.name.endswith(one.text)
+        assert one.samples.dtype == np.float32
+        assert 0.3 * digits <= one.samples.size / 8000 <= 0.3 * digits + 0.25 * (digits + 1)
+        assert abs(one.samples).max() <= 1
+
+
+def test_a_batch_is_a_pure_function_of_the_step(folder: Path, recordings: DigitRecordings) -> None:
+    data = ConnectedDigits(recordings=recordings)
+    backwards = {step: data.batch(step) for step in (7, 3, 0)}
+    again = ConnectedDigits(recordings=DigitRecordings.load(folder))
+    for step in (0, 3, 7):
+        assert same(backwards[step], again.batch(step))
+    assert not same(data.batch(0), data.batch(1))
+    assert not same(data.batch(0), ConnectedDigits(recordings=recordings, seed=1).batch(0))
+
+
+def test_a_batch_has_one_number_of_digits(recordings: DigitRecordings) -> None:
+    data = ConnectedDigits(recordings=recordings, digits_per_batch=60)
+    numbers = set()
+    for step in range(30):
+        batch = data.batch(step)
+        (digits,) = {len(one.text.split()) for one in batch}
+        numbers.add(digits)
+        assert len(batch) == round(60 / digits)
+    assert numbers == {3, 4, 5, 6, 7}
+
+
+def test_speed_varies_within_its_bounds(recordings: DigitRecordings) -> None:
+    data = ConnectedDigits(recordings=recordings, speed=0.15)
+    for one in data.batch(0):
+        digits = len(one.text.split())
+        shortest, longest = 0.3 * digits, 0.3 * digits + 0.25 * (digits + 1)
+        assert shortest / 1.15 - 0.01 <= one.samples.size / 8000 <= longest / 0.85
+
+
+def test_other_voices_are_mixed_in(recordings: DigitRecordings) -> None:
+    others = [
+        Utterance(name=f"other {n}", samples=tone(300, 1.0), text=" ".join(WORDS[:n]))
+        for n in (3, 4, 5, 6, 7)
+    ]
+    data = ConnectedDigits(recordings=recordings, others=others, others_share=0.5)
+    names = [(step, one.name, one.text) for step in range(20) for one in data.batch(step)]
+    share = np.mean([name.startswith("other") for _, name, _ in names])
+    assert 0.4 < share < 0.6
+    for _, name, words in names:
+        if name.startswith("other"):
+            assert name == f"other {len(words.split())}"
+    # None of so many digits: then only the recordings.
+    few = ConnectedDigits(recordings=recordings, others=others[:1], others_share=1.0)
+    for step in range(10):
+        batch = few.batch(step)
+        ours = len(batch[0].text.split()) != 3
+        assert {one.name.startswith("other") for one in batch} == {not ours}
+
+
+def test_the_symbols_write_every_digit() -> None:
+    assert set(" ".join(WORDS)) == set(symbols())
+
+
+def test_it_is_found_among_the_corpora(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEARFUTURE_CORPORA", str(folder.parent))
+    assert set(DigitRecordings.load().takes) == set(DigitRecordings.load(folder).takes)
+
+
+def test_it_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path))
+    with pytest.raises(NearfutureError, match=r"not among the corpora.*NEARFUTURE_CORPORA"):
+        DigitRecordings.load()
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"path": "a.wav", "transcript": "one two", "speaker": "a", "split": "train"},
+        {"path": "a.wav", "transcript": "one"},
+    ],
+)
+def test_another_corpus_is_refused(tmp_path: Path, row: dict[str, str]) -> None:
+    write_manifest(tmp_path, [row])
+    with pytest.raises(NearfutureError, match=r"a\.wav: the Free Spoken Digit Dataset has"):
+        DigitRecordings.load(tmp_path)

@@ -1,0 +1,231 @@
+"""Checkpoints: what is written comes back, and what is none is refused in one line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import optim
+
+from nearfuture.error import NearfutureError
+from nearfuture.speech import Recognizer
+from nearfuture.training import Checkpoint, load_model
+from tests.training.tones import CONFIG
+
+
+def checkpoint(*, steps: int = 2, **options: Any) -> Checkpoint:
+    torch.manual_seed(0)
+    model = Recognizer(CONFIG)
+    optimizer = optim.AdamW(model.parameters())
+    for _ in range(steps):
+        outputs, _ = model(torch.randn(2, 20, 20), torch.tensor([20, 9]))
+        optimizer.zero_grad()
+        sum(output.square().mean() for output in outputs).backward()
+        optimizer.step()
+    history = [{"step": 50, "loss": 1.5}]
+    return Checkpoint(
+        model=model,
+        optimizer=optimizer,
+        step=steps,
+        options={"seed": 3, **options},
+        history=history,
+    )
+
+
+def moments(of: Checkpoint) -> dict[str, torch.Tensor]:
+    state = of.optimizer.state_dict()["state"]
+    return {f"{i}.{name}": value for i, held in state.items() for name, value in held.items()}
+
+
+def test_what_is_saved_comes_back(tmp_path: Path) -> None:
+    saved, path = checkpoint(), tmp_path / "checkpoint.safetensors"
+    saved.model.features.fit(torch.randn(30, 20))
+    saved.save(path)
+    fresh = checkpoint(steps=0)
+    fresh.history = []
+    fresh.restore(path)
+    assert (fresh.step, fresh.history) == (2, saved.history)
+    for name, value in saved.model.state_dict().items():
+        assert torch.equal(fresh.model.state_dict()[name], value)
+    before, after = moments(saved), moments(fresh)
+    assert before.keys() == after.keys()
+    assert all(torch.equal(after[name], value) for name, value in before.items())
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_training_that_has_not_begun_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint(steps=0).save(path)
+    fresh = checkpoint(steps=2)
+    fresh.restore(path)
+    assert fresh.step == 0
+    assert moments(fresh) == {}
+
+
+def test_the_file_is_safetensors_and_json(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint(task="tones").save(path)
+    assert b"pickle" not in path.read_bytes()
+    assert path.read_bytes()[8:9] == b"{"
+    with safe_open(path, framework="np") as file:
+        about = json.loads(file.metadata()["nearfuture"])
+        names = set(file.keys())
+        for name in names:
+            file.get_tensor(name)
+    assert about["model"]["symbols"] == ["a", "b", "c", "d"]
+    assert about["options"] == {"seed": 3, "task": "tones"}
+    assert {name.split(".")[0] for name in names} == {"model", "optimizer"}
+
+
+def test_an_interrupted_write_leaves_the_old_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint().save(path)
+    before = path.read_bytes()
+
+    def broken(tensors: object, file: Path, **_: object) -> None:
+        file.write_bytes(b"half")
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("nearfuture.training.checkpoint.save_file", broken)
+    with pytest.raises(OSError, match="no space"):
+        checkpoint(steps=4).save(path)
+    assert path.read_bytes() == before
+
+
+def test_a_restored_optimiser_does_not_hold_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint().save(path)
+    fresh = checkpoint(steps=0)
+    fresh.restore(path)
+    kept = {name: value.clone() for name, value in moments(fresh).items()}
+    path.write_bytes(bytes(path.stat().st_size))
+    assert all(torch.equal(value, kept[name]) for name, value in moments(fresh).items())
+
+
+def test_a_model_is_loaded_ready_to_use(tmp_path: Path) -> None:
+    saved, path = checkpoint(task="tones"), tmp_path / "checkpoint.safetensors"
+    saved.save(path)
+    model, about = load_model(path)
+    assert not model.training
+    assert model.config == CONFIG
+    assert about == {"step": 2, "seed": 3, "task": "tones", "history": saved.history}
+    for name, value in saved.model.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+
+
+# What is none
+
+
+def write(path: Path, about: object, tensors: dict[str, torch.Tensor] | None = None) -> None:
+    metadata = {"nearfuture": about if isinstance(about, str) else json.dumps(about)}
+    save_file(tensors or {"model.x": torch.zeros(1)}, path, metadata=metadata)
+
+
+ABOUT = {
+    "schema": 1,
+    "model": json.loads(json.dumps(CONFIG.to_json())),
+    "step": 1,
+    "options": {"seed": 3},
+    "history": [],
+}
+
+
+def spoil(path: Path, kind: str) -> None:
+    checkpoint().save(path)
+    data = path.read_bytes()
+    if kind == "gone":
+        path.unlink()
+    elif kind == "empty":
+        path.write_bytes(b"")
+    elif kind == "text":
+        path.write_text("a letter\n" * 100)
+    elif kind == "cut":
+        path.write_bytes(data[: len(data) // 2])
+    elif kind == "header cut":
+        path.write_bytes(data[:100])
+    elif kind == "pickle":
+        torch.save({"model": torch.zeros(3)}, path)
+    elif kind == "folder":
+        path.unlink()
+        path.mkdir()
+    elif kind == "foreign":
+        save_file({"weight": torch.zeros(2)}, path)
+    elif kind == "no JSON":
+        write(path, "{")
+    elif kind == "a list":
+        write(path, [1, 2])
+    elif kind == "a number":
+        write(path, "3")
+    elif kind == "no schema":
+        write(path, {})
+    elif kind == "incomplete":
+        write(path, {"schema": 1, "step": 3})
+    elif kind == "other weights":
+        write(path, ABOUT)
+    elif kind == "other shapes":
+        tensors = {f"model.{k}": torch.zeros(3) for k in checkpoint().model.state_dict()}
+        write(path, ABOUT, tensors)
+    elif kind == "newer":
+        write(path, {**ABOUT, "schema": 99})
+
+
+REASONS = {
+    "gone": "there is no checkpoint",
+    "empty": "is no checkpoint of nearfuture",
+    "text": "is no checkpoint of nearfuture",
+    "cut": "is no checkpoint of nearfuture",
+    "header cut": "is no checkpoint of nearfuture",
+    "pickle": "is no checkpoint of nearfuture",
+    "folder": "is no checkpoint of nearfuture",
+    "foreign": "is no checkpoint of nearfuture",
+    "no JSON": "is no checkpoint of nearfuture",
+    "a list": "is no checkpoint of nearfuture",
+    "a number": "is no checkpoint of nearfuture",
+    "no schema": "has schema None, this version reads 1",
+    "incomplete": "it lacks history, model, options",
+    "other weights": "does not hold the weights of its model",
+    "other shapes": "does not hold the weights of its model",
+    "newer": "has schema 99, this version reads 1",
+}
+
+
+@pytest.mark.parametrize("kind", REASONS)
+def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    spoil(path, kind)
+    for read in (load_model, checkpoint().restore):
+        with pytest.raises(NearfutureError, match=REASONS[kind]) as error:
+            read(path)
+        assert str(path) in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_training_with_other_options_is_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint(steps=2, rate=0.5, words=("a", "b")).save(path)
+    checkpoint(rate=0.5, words=("a", "b")).restore(path)  # tuples come back as lists
+    for options, named in (
+        ({"rate": 0.25, "words": ["a", "b"]}, "rate: 0.5 → 0.25"),
+        ({"rate": 0.5}, r"words: \['a', 'b'\] → None"),
+        ({"rate": 0.5, "words": ["a", "b"], "noise": 1}, "noise: None → 1"),
+    ):
+        with pytest.raises(NearfutureError, match=named) as error:
+            checkpoint(**options).restore(path)
+        assert "seed" not in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_training_of_another_model_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    checkpoint().save(path)
+    model = Recognizer(CONFIG.twin())
+    other = Checkpoint(
+        model=model, optimizer=optim.AdamW(model.parameters()), step=0, options={}, history=[]
+    )
+    with pytest.raises(NearfutureError, match="holds another model"):
+        other.restore(path)

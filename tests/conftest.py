@@ -1,12 +1,32 @@
-"""Models exported once for all tests: an export takes some seconds."""
+"""Settings that all tests share, models exported once for all, and the recordings some need."""
 
 from pathlib import Path
 
 import pytest
+import torch
+from hypothesis import settings
 
+from nearfuture.data import DigitRecordings, corpus_folder
 from nearfuture.runtime import Model, load
 from nearfuture.speech import Recognizer
 from tests.waveform import tiny_model
+
+settings.register_profile("nearfuture", derandomize=True, deadline=None)
+settings.load_profile("nearfuture")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _fixed_seed() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def fsdd() -> DigitRecordings:
+    """The Free Spoken Digit Dataset, where it is at hand."""
+    if corpus_folder("fsdd") is None:
+        pytest.skip("needs the corpus 'fsdd' under NEARFUTURE_CORPORA")
+    return DigitRecordings.load()
 
 
 @pytest.fixture(scope="session")

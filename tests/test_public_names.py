@@ -36,6 +36,18 @@ FLAGS = {
         "--quantum-wait-ms",
         "--json",
     },
+    "transcribe": {"FILES", "--model", "--budget", "--live", "--json"},
+    "train": {
+        "--task",
+        "--manifest",
+        "--preset",
+        "--rate",
+        "--models",
+        "--steps",
+        "--seed",
+        "--out",
+    },
+    "demo": set(),
 }
 
 

@@ -128,9 +128,21 @@ def _row_convolution(frames: Tensor, weight: Tensor) -> Tensor:
     taps = weight.shape[1]
     outputs = frames.shape[1] - taps + 1
     if outputs == 1:
-        # Summed along the innermost axis: ONNX Runtime then adds in one order for any batch.
-        return (frames * weight.t()).transpose(1, 2).sum(dim=2)[:, None]
+        return _pairwise_sum(frames * weight.t())
     if outputs < 1:
         return frames[:, :0]
     kernel = weight[:, None]
     return F.conv1d(frames.transpose(1, 2), kernel, groups=frames.shape[2]).transpose(1, 2)
+
+
+def _pairwise_sum(x: Tensor) -> Tensor:
+    """Sum over frames, (B, N, D) → (B, 1, D), as additions whose order no runtime rearranges.
+
+    ONNX Runtime orders the additions of a ReduceSum by the shape of its input, so that a row's bits
+    would depend on the batch.
+    """
+    while x.shape[1] > 1:
+        half = x.shape[1] // 2
+        odd = x[:, 2 * half :]
+        x = torch.cat([x[:, :half] + x[:, half : 2 * half], odd], dim=1)
+    return x

@@ -104,7 +104,7 @@ def serialize(state: State) -> bytes:
 
 
 def deserialize(data: bytes, like: State) -> State:
-    """Read a state written by `serialize`; `like` (`layer.start(1)`) gives the tree.
+    """Read a state written by `serialize`; `like` (`layer.start(1)`) gives tree and device.
 
     Raises:
         NearfutureError: where the bytes are not a state, or the state of another layer.
@@ -117,10 +117,12 @@ def deserialize(data: bytes, like: State) -> State:
     except Exception as error:
         raise NearfutureError(f"these {len(data)} bytes are not a saved state: {error}") from error
     state = unflatten(like, leaves)
+    if len({leaf.shape[:1] for leaf in leaves}) > 1 or leaves[0].dim() == 0:
+        raise NearfutureError("the tensors of the saved state do not hold the same rows")
     for leaf, expected in zip(flatten(state), flatten(like), strict=True):
         if leaf.shape[1:] != expected.shape[1:] or leaf.dtype != expected.dtype:
             raise NearfutureError(
                 f"the saved state holds {leaf.dtype} {tuple(leaf.shape)} where this layer has "
                 f"{expected.dtype} {tuple(expected.shape)}: it belongs to another layer"
             )
-    return state
+    return _map(lambda leaf, expected: leaf.to(expected.device), state, like)

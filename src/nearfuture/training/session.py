@@ -6,7 +6,6 @@ Messages of a job: `Progress`, then one `Outcome`, or a `Failure`.
 from __future__ import annotations
 
 import multiprocessing
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.queues import Queue
@@ -86,9 +85,8 @@ Message = Progress | Outcome | Failure
 def run(job: Job, messages: Queue[tuple[str, Message]], stop: Event) -> None:
     """Train until done, told to stop or left alone; the body of a worker process.
 
-    Ctrl-C reaches every process of a terminal, so it is ignored here: the parent decides.
+    The parent decides what Ctrl-C means: it starts its workers with that signal ignored.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(job.threads)
     parent = multiprocessing.parent_process()
 

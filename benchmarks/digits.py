@@ -1,0 +1,98 @@
+"""Error rates of the bundled models on connected digits: every budget, and the bidirectional twin.
+
+Test strings only (recordings 0-4 of the Free Spoken Digit Dataset), streamed through ONNX Runtime
+as a user's would be; with 95 % intervals from 2,000 bootstrap resamples of strings.
+
+    python benchmarks/digits.py [--streaming BUNDLE] [--bidirectional BUNDLE]
+"""
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+from _report import emit
+from rich.progress import track
+from rich.table import Table
+
+from nearfuture.data import DigitRecordings, Utterance
+from nearfuture.data.digits import HELD_OUT
+from nearfuture.runtime import Model, load
+from nearfuture.text import ErrorRate, character_errors, word_errors
+
+STRINGS_PER_SPEAKER = 100
+SEED = 2024
+RATE = 8000
+RESAMPLES = 2000
+
+
+def measure(model: Model, strings: Sequence[Utterance]) -> dict[str, float]:
+    heard = [
+        model.transcribe(one.samples, RATE).committed for one in track(strings, transient=True)
+    ]
+    pairs = list(zip(strings, heard, strict=True))
+    words = [word_errors(one.text, text) for one, text in pairs]
+    characters = [character_errors(one.text, text) for one, text in pairs]
+    low, high = interval(words)
+    return {
+        "wer": 100 * sum(words, ErrorRate()).rate,
+        "wer_low": low,
+        "wer_high": high,
+        "cer": 100 * sum(characters, ErrorRate()).rate,
+    }
+
+
+def interval(rates: Sequence[ErrorRate]) -> tuple[float, float]:
+    errors = np.array([rate.errors for rate in rates])
+    reference = np.array([rate.reference for rate in rates])
+    rng = np.random.default_rng(0)
+    drawn = rng.integers(0, len(rates), (RESAMPLES, len(rates)))
+    wer = 100 * errors[drawn].sum(axis=1) / reference[drawn].sum(axis=1)
+    low, high = np.percentile(wer, [2.5, 97.5])
+    return float(low), float(high)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--streaming", default="digits")
+    parser.add_argument("--bidirectional", default="digits-bidirectional")
+    options = parser.parse_args()
+
+    recordings = DigitRecordings.load()
+    sets = {
+        "seen": recordings.strings(recordings.seen, "test", STRINGS_PER_SPEAKER, seed=SEED),
+        "held out": recordings.strings((HELD_OUT,), "test", STRINGS_PER_SPEAKER, seed=SEED),
+    }
+    heads: list[tuple[str, str, Model]] = []
+    for frames, latency in load(options.streaming).budgets.items():
+        model = load(options.streaming, budget_ms=latency.worst_ms)
+        heads.append((f"τ = {frames}", f"{latency.worst_ms:g} ms", model))
+    heads.append(("bidirectional", "whole utterance", load(options.bidirectional)))
+
+    table = Table(
+        "model",
+        "algorithmic latency",
+        "seen speakers WER %",
+        "CER %",
+        f"held-out ({HELD_OUT}) WER %",
+        "CER %",
+        title=f"connected digits: {len(sets['seen'])} strings of {len(recordings.seen)} seen "
+        f"speakers, {len(sets['held out'])} of a held-out one",
+    )
+    results = []
+    for name, latency_text, model in heads:
+        figures = {key: measure(model, strings) for key, strings in sets.items()}
+        cells = [
+            cell
+            for one in figures.values()
+            for cell in (
+                f"{one['wer']:.2f} ({one['wer_low']:.2f}-{one['wer_high']:.2f})",
+                f"{one['cer']:.2f}",
+            )
+        ]
+        table.add_row(name, latency_text, *cells)
+        results.append({"model": name, "latency": latency_text, **figures})
+    emit(table, results)
+
+
+if __name__ == "__main__":
+    main()

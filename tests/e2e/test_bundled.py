@@ -1,0 +1,203 @@
+"""The bundled model, from waveform to text: streaming is offline, whatever the chunks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file
+
+from nearfuture.audio import read, resample
+from nearfuture.data import DigitRecordings, read_manifest
+from nearfuture.decoding import Greedy, text
+from nearfuture.runtime import Bundle, Engine, Event, Model, load
+from nearfuture.runtime.bundle import MODELS
+from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.text import ErrorRate, word_errors
+from tests.chain import cuts
+
+RATE = 8000
+SAMPLES = MODELS.parent / "samples"
+
+Samples = NDArray[np.float32]
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load("digits", budget_ms=400)
+
+
+@pytest.fixture(scope="module")
+def learned() -> Recognizer:
+    """The same weights in torch."""
+    recognizer = Recognizer(RecognizerConfig.from_json(load("digits").manifest.architecture))
+    recognizer.load_state_dict(load_file(MODELS / "digits" / "weights.safetensors"))
+    return recognizer.eval()
+
+
+@pytest.fixture(scope="module")
+def clips() -> list[Samples]:
+    entries = read_manifest(SAMPLES / "manifest.tsv")
+    audios = [read(entry.path) for entry in entries]
+    return [resample(audio.samples, audio.rate, RATE) for audio in audios]
+
+
+def probes() -> dict[str, Samples]:
+    seconds = np.arange(2 * RATE) / RATE
+    signals = {
+        "silence": np.zeros_like(seconds),
+        "full scale": np.sign(np.sin(2 * np.pi * 200 * seconds)),
+        "tone": np.sin(2 * np.pi * 1000 * seconds),
+        "quiet tone": 0.01 * np.sin(2 * np.pi * 440 * seconds),
+        "hum": 0.5 * np.sin(2 * np.pi * 50 * seconds),
+        "direct current": np.ones_like(seconds),
+    }
+    return {name: signal.astype(np.float32) for name, signal in signals.items()}
+
+
+def streamed(
+    model: Model, samples: Samples, sizes: Sequence[int]
+) -> tuple[Event, list[str], dict[int, Samples]]:
+    """The last event, every committed text on the way, and the log-probabilities of every head."""
+    heads: dict[int, list[Samples]] = {}
+
+    def keep(log_probs: dict[int, Samples]) -> None:
+        for tau, frames in log_probs.items():
+            heads.setdefault(tau, []).append(frames)
+
+    stream = model.stream(on_log_probs=keep)
+    committed, at = [], 0
+    for size in sizes:
+        committed += [event.committed for event in stream.accept(samples[at : at + size])]
+        at += size
+    assert at >= len(samples)
+    final = stream.finish()
+    return final, committed, {tau: np.concatenate(parts) for tau, parts in heads.items()}
+
+
+def offline(learned: Recognizer, samples: Samples, tau: int) -> Samples:
+    with torch.inference_mode():
+        pcm = torch.from_numpy(samples)[None, :, None]
+        y, n = learned.at(tau)(pcm, torch.tensor([len(samples)]))
+    return y[0, : int(n)].numpy()
+
+
+def assert_partitions_agree(
+    model: Model, learned: Recognizer, samples: Samples, partitions: int, seed: int
+) -> None:
+    whole, _, expected = streamed(model, samples, [len(samples)])
+    for tau, log_probs in expected.items():
+        np.testing.assert_allclose(log_probs, offline(learned, samples, tau), atol=1e-4, rtol=0)
+    tokens, _ = Greedy().step(offline(learned, samples, 8), Greedy().start())
+    assert whole.committed == text(tokens, learned.vocabulary)
+    rng = np.random.default_rng(seed)
+    for _ in range(partitions):
+        final, committed, log_probs = streamed(model, samples, cuts(len(samples), rng))
+        assert final == whole
+        assert all(final.committed.startswith(earlier) for earlier in committed)
+        for tau in expected:
+            assert np.array_equal(log_probs[tau], expected[tau])
+
+
+def test_any_partition_gives_the_same_text(
+    model: Model, learned: Recognizer, clips: list[Samples]
+) -> None:
+    for seed, samples in enumerate(clips[:4]):
+        assert_partitions_agree(model, learned, samples, partitions=3, seed=seed)
+
+
+@pytest.mark.slow
+def test_any_partition_of_real_recordings_gives_the_same_text(
+    model: Model, learned: Recognizer, fsdd: DigitRecordings
+) -> None:
+    strings = fsdd.strings(fsdd.seen, "test", 4, seed=11)
+    assert len(strings) == 20
+    for seed, one in enumerate(strings):
+        assert_partitions_agree(model, learned, one.samples, partitions=5, seed=seed)
+
+
+def test_cuts_of_one_sample(model: Model, learned: Recognizer, clips: list[Samples]) -> None:
+    samples = clips[0][RATE // 2 : RATE]
+    whole, _, expected = streamed(model, samples, [len(samples)])
+    final, _, log_probs = streamed(model, samples, [1] * len(samples))
+    assert final == whole
+    for tau in expected:
+        assert np.array_equal(log_probs[tau], expected[tau])
+
+
+def test_streaming_is_offline_in_float64(learned: Recognizer, clips: list[Samples]) -> None:
+    exact = Recognizer(learned.config)
+    exact.load_state_dict(learned.state_dict())
+    exact = exact.double().eval()
+    rng = np.random.default_rng(0)
+    pcm = torch.from_numpy(clips[1]).double()[None, :, None]
+    for tau in learned.config.frames:
+        layer = exact.at(tau)
+        with torch.inference_mode():
+            expected, total = layer(pcm, torch.tensor([pcm.shape[1]]))
+            state = layer.start(1)
+            parts, at = [], 0
+            for size in cuts(pcm.shape[1], rng):
+                chunk = pcm[:, at : at + size]
+                y, n, state = layer.step(chunk, torch.tensor([chunk.shape[1]]), state)
+                parts.append(y[:, : int(n)])
+                at += size
+            y, n = layer.finish(state)
+            parts.append(y[:, : int(n)])
+        found = torch.cat(parts, dim=1)
+        assert found.shape[1] == int(total)
+        assert (found - expected).abs().max() < 1e-10
+
+
+@pytest.mark.parametrize("name", probes())
+def test_torch_and_onnx_runtime_agree(model: Model, learned: Recognizer, name: str) -> None:
+    samples = probes()[name]
+    _, _, log_probs = streamed(model, samples, [len(samples)])
+    for tau, found in log_probs.items():
+        np.testing.assert_allclose(found, offline(learned, samples, tau), atol=1e-4, rtol=0)
+
+
+def test_a_final_never_lacks_its_tail(model: Model, learned: Recognizer) -> None:
+    samples = probes()["tone"]
+    for length in [*range(320, 640, 13), *range(435, 445), 0, 1, 119, 120, 121]:
+        _, _, log_probs = streamed(model, samples[:length], [length])
+        for tau, found in log_probs.items():
+            expected = offline(learned, samples[:length], tau)
+            assert found.shape == expected.shape, length
+            np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
+
+
+def test_rows_are_strangers_bit_for_bit(clips: list[Samples]) -> None:
+    engine = Engine(Bundle.open("digits"))
+    rng = np.random.default_rng(0)
+    quanta = clips[0][: 20 * 320].reshape(20, 320)
+    full = np.array([320], np.int64)
+
+    def alone() -> list[NDArray[np.float32]]:
+        state, heard = engine.start(1), []
+        for quantum in quanta:
+            outputs, state = engine.step(quantum[None], full, state)
+            heard.append(outputs[8][0][0])
+        return heard
+
+    expected = alone()
+    for rows in (2, 3, 8, 17, 64):
+        state = engine.start(rows)
+        at = int(rng.integers(rows))
+        for quantum, one in zip(quanta, expected, strict=True):
+            pcm = rng.normal(0, 0.3, (rows, 320)).astype(np.float32)
+            lengths = rng.integers(0, 321, rows)
+            pcm[at], lengths[at] = quantum, 320
+            outputs, state = engine.step(pcm, lengths, state)
+            assert np.array_equal(outputs[8][0][at], one), rows
+
+
+def test_the_samples_are_understood(model: Model) -> None:
+    """The voices were never heard in training; the words must come through all the same."""
+    errors = ErrorRate()
+    for entry in read_manifest(SAMPLES / "manifest.tsv"):
+        audio = read(entry.path)
+        heard = model.transcribe(audio.samples, audio.rate).committed
+        errors += word_errors(entry.transcript, heard)
+    assert errors.rate < 0.2

@@ -1,0 +1,37 @@
+"""Turn finished trainings into the bundled models.
+
+nearfuture train --task digits --preset small --out runs/digits
+python tools/publish_models.py runs/digits
+"""
+
+import sys
+from pathlib import Path
+
+from nearfuture.export import export_bundle
+from nearfuture.runtime.bundle import MODELS
+from nearfuture.training import load_model
+
+LICENCE = "CC BY-SA 4.0, since trained on the Free Spoken Digit Dataset (CC BY-SA 4.0)"
+MODELS_BY_RUN = {
+    "streaming": ("digits", "Connected English digits, live, at any of four budgets."),
+    "bidirectional": ("digits-bidirectional", "The twin of digits that hears everything first."),
+}
+
+
+def main(runs: Path) -> None:
+    for run, (name, description) in MODELS_BY_RUN.items():
+        model, about = load_model(runs / run / "checkpoint.safetensors")
+        training = {key: value for key, value in about.items() if key != "history"}
+        export_bundle(
+            model,
+            MODELS / name,
+            name=name,
+            description=description,
+            training={**training, "licence": LICENCE},
+            trainable=run == "streaming",
+        )
+        print(f"{name}: {about['step']} steps")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,66 @@
+"""All laws at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+from nearfuture.laws.field import declared_is_measured
+from nearfuture.laws.padding import padding_is_nothing
+from nearfuture.laws.partition import any_partition, prefill_then_step
+from nearfuture.laws.rows import rows_are_strangers
+from nearfuture.laws.schedule import emission_schedule
+from nearfuture.laws.snapshot import snapshot_round_trip
+from nearfuture.laws.state import partition_free_state
+from nearfuture.laws.stream import Source
+
+__all__ = ["ALL", "Law", "check"]
+
+
+class Law(Protocol):
+    """A function that raises `LawBroken` where a layer breaks it."""
+
+    __name__: str
+
+    def __call__(self, layer: Source, *, seed: int = 0, dtype: torch.dtype = ...) -> None:
+        """Judge one layer."""
+
+
+ALL: tuple[Law, ...] = (
+    any_partition,
+    partition_free_state,
+    prefill_then_step,
+    rows_are_strangers,
+    padding_is_nothing,
+    snapshot_round_trip,
+    emission_schedule,
+    declared_is_measured,
+)
+"""Laws 1 to 8, in order."""
+
+
+def check(
+    layer: Source,
+    laws: Sequence[Law] = ALL,
+    *,
+    seed: int = 0,
+    dtype: torch.dtype = torch.float64,
+) -> None:
+    """Hold a layer to the laws.
+
+    Args:
+        layer: a layer, which is copied, or a function that makes one.
+        laws: which; all unless given.
+        seed: of weights (where they are made here), inputs and cuts.
+        dtype: float64 tells the truth, within 1e-10.
+
+    Raises:
+        LawBroken: from the first law that is broken.
+
+    >>> from nearfuture.layers import GRU, Lookahead, Serial
+    >>> check(Serial(GRU(2, 3), Lookahead(3, frames=2)))
+    """
+    for law in laws:
+        law(layer, seed=seed, dtype=dtype)

@@ -1,0 +1,206 @@
+"""What the laws do to a layer: copy it, feed it whole, feed it in chunks.
+
+Shapes: `B` batch, `T` frames, `C` frames of a chunk, `D` features.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+from nearfuture.error import NotStreamable
+from nearfuture.laws.broken import LawBroken
+from nearfuture.layers import State, StreamingLayer
+
+__all__ = [
+    "Partition",
+    "Source",
+    "advance",
+    "inputs",
+    "lengths_of",
+    "prepare",
+    "ragged_lengths",
+    "random_partition",
+    "refuses_to_stream",
+    "single_frames",
+    "streamed",
+    "until",
+    "variants",
+    "whole",
+]
+
+Source: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
+"""A layer, which the laws copy, or a function that makes a freshly initialised one."""
+
+Partition: TypeAlias = tuple[tuple[int, ...], ...]
+"""`partition[k][b]` is how many frames row `b` gets in chunk `k`."""
+
+
+def prepare(layer: Source, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
+    """A layer the law may do anything with: a copy, in eval mode, of this dtype."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        made = copy.deepcopy(layer) if isinstance(layer, StreamingLayer) else layer()
+    return made.to(dtype).eval()
+
+
+def variants(layer: Source, *, count: int, seed: int, dtype: torch.dtype) -> list[StreamingLayer]:
+    """Layers that differ in their initialisation; a given layer comes first as it is."""
+    made = [prepare(layer, seed=seed + i, dtype=dtype) for i in range(count)]
+    if isinstance(layer, StreamingLayer):
+        for i, other in enumerate(made[1:]):
+            with torch.random.fork_rng(devices=[]), torch.no_grad():
+                torch.manual_seed(seed + i)
+                for module in other.modules():
+                    reset = getattr(module, "reset_parameters", None)
+                    if callable(reset):
+                        reset()
+    return made
+
+
+def inputs(layer: StreamingLayer, batch: int, frames: int, *, seed: int) -> Tensor:
+    """Standard normal (B, T, D) in the layer's dtype; the first of its parameters decides."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.randn(batch, frames, layer.input_size, generator=generator, dtype=torch.float64)
+    weights = [p for p in (*layer.parameters(), *layer.buffers()) if p.is_floating_point()]
+    return x.to(weights[0]) if weights else x
+
+
+def ragged_lengths(batch: int, frames: int, rng: random.Random) -> list[int]:
+    """Different lengths, a full row and (from three rows) an empty one among them."""
+    lengths = [rng.randint(0, frames) for _ in range(batch)]
+    lengths[0] = frames
+    if batch > 2:
+        lengths[-1] = 0
+    return lengths
+
+
+def lengths_of(partition: Partition, batch: int) -> list[int]:
+    """How many frames each row gets in all."""
+    return [sum(chunk[b] for chunk in partition) for b in range(batch)]
+
+
+def single_frames(lengths: Sequence[int]) -> Partition:
+    """Every row one frame at a time, until it has none left.
+
+    >>> single_frames([2, 1])
+    ((1, 1), (1, 0))
+    """
+    return tuple(tuple(int(t < n) for n in lengths) for t in range(max(lengths, default=0)))
+
+
+def random_partition(lengths: Sequence[int], rng: random.Random) -> Partition:
+    """Chunks of 0, 1, a few or many frames; every row at a pace of its own."""
+    rest = list(lengths)
+    longest = max(rest, default=0)
+    sizes = (0, 1, 2, 3, 5, 8, max(1, longest // 2))
+    partition: list[tuple[int, ...]] = []
+    while any(rest):
+        limit = rng.choice(sizes)
+        chunk = tuple(min(n, rng.choice((0, 1, limit, rng.randint(0, limit)))) for n in rest)
+        rest = [n - c for n, c in zip(rest, chunk, strict=True)]
+        partition.append(chunk)
+    partition.insert(rng.randint(0, len(partition)), (0,) * len(rest))
+    return tuple(partition)
+
+
+def whole(layer: StreamingLayer, x: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+    """Every row's valid outputs (T', E) of one `forward`."""
+    counts = torch.tensor(lengths, device=x.device)
+    with torch.no_grad():
+        y, n = layer(x, counts)
+    return rows(layer, y, n)
+
+
+def rows(layer: StreamingLayer, y: Tensor, n: Tensor) -> list[Tensor]:
+    """A batch as rows of valid frames, after a look at what every output must be like."""
+    if n.dtype != torch.int64 or n.shape != y.shape[:1] or y.shape[2] != layer.output_size:
+        raise LawBroken(
+            "the contract",
+            f"outputs are (B, T, {layer.output_size}) with int64 lengths (B,), not "
+            f"{tuple(y.shape)} with {n.dtype} lengths {tuple(n.shape)}",
+        )
+    if bool((n < 0).any() | (n > y.shape[1]).any()):
+        raise LawBroken("the contract", f"lengths {n.tolist()} do not fit {y.shape[1]} frames")
+    beyond = torch.arange(y.shape[1], device=y.device) >= n[:, None]
+    dirty = beyond[..., None] & (y != 0)
+    if bool(dirty.any()):
+        b, t, i = (int(index) for index in dirty.nonzero()[0])
+        raise LawBroken(
+            "the contract",
+            f"row {b}, frame {t}, feature {i} lies past the row's {int(n[b])} valid outputs and "
+            f"is {y[b, t, i].item()!r} instead of 0",
+        )
+    return [y[b, : int(n[b])] for b in range(y.shape[0])]
+
+
+def advance(
+    layer: StreamingLayer,
+    x: Tensor,
+    partition: Partition,
+    state: State | None = None,
+    position: Sequence[int] | None = None,
+) -> Iterator[tuple[list[Tensor], State]]:
+    """Feed the chunks one after another; yield each step's new outputs per row, and the state.
+
+    What lies past a row's frames in a chunk is NaN, and some chunks are wider than any row needs.
+    """
+    if state is None:
+        state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    read = list(position or [0] * x.shape[0])
+    for k, chunk in enumerate(partition):
+        piece = x.new_full((x.shape[0], max(chunk) + k % 3, x.shape[2]), math.nan)
+        for b, n in enumerate(chunk):
+            piece[b, :n] = x[b, read[b] : read[b] + n]
+            read[b] += n
+        with torch.no_grad():
+            y, n_y, state = layer.step(piece, torch.tensor(chunk, device=x.device), state)
+        yield rows(layer, y, n_y), state
+
+
+def until(
+    layer: StreamingLayer, x: Tensor, partition: Partition
+) -> tuple[list[Tensor], State, list[int]]:
+    """Every row's outputs so far, the state, and the frames read, after some chunks."""
+    state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    outputs = [x.new_zeros(0, layer.output_size)] * x.shape[0]
+    for new, after in advance(layer, x, partition, state):
+        outputs = [torch.cat(pair) for pair in zip(outputs, new, strict=True)]
+        state = after
+    return outputs, state, lengths_of(partition, x.shape[0])
+
+
+def streamed(
+    layer: StreamingLayer,
+    x: Tensor,
+    partition: Partition,
+    state: State | None = None,
+    position: Sequence[int] | None = None,
+) -> list[Tensor]:
+    """Every row's valid outputs (T', E), fed in chunks and finished; from a state, if given."""
+    if state is None:
+        state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    pieces: list[list[Tensor]] = []
+    for new, after in advance(layer, x, partition, state, position):
+        pieces.append(new)
+        state = after
+    with torch.no_grad():
+        pieces.append(rows(layer, *layer.finish(state)))
+    return [torch.cat(parts) for parts in zip(*pieces, strict=True)]
+
+
+def refuses_to_stream(layer: StreamingLayer, law: str) -> bool:
+    """False for a layer that streams; True for one that reads everything first and says so."""
+    if not math.isinf(layer.field.right):
+        return False
+    try:
+        layer.start(2)
+    except NotStreamable:
+        return True
+    raise LawBroken(law, "right = inf is declared, but start() does not raise NotStreamable")

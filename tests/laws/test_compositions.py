@@ -1,0 +1,50 @@
+"""All laws over compositions that Hypothesis draws; each failing example is runnable source."""
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from nearfuture import laws
+from tests.laws.compositions import build, compositions
+
+# Shrinking takes minutes: the slow tests do it.
+quick = settings(
+    derandomize=True,
+    max_examples=10,
+    deadline=None,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+)
+many = settings(
+    derandomize=True,
+    max_examples=150,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+
+
+@quick
+@given(compositions())
+def test_compositions_obey_the_laws(source: str) -> None:
+    laws.check(build(source))
+
+
+@quick
+@given(compositions(streaming=False))
+def test_compositions_with_bidirectional_layers_obey_the_laws(source: str) -> None:
+    laws.check(build(source))
+
+
+@pytest.mark.slow
+@many
+@given(compositions(), st.integers(1, 10_000))
+def test_many_compositions_obey_the_laws(source: str, seed: int) -> None:
+    laws.check(build(source), seed=seed)
+
+
+@pytest.mark.slow
+@many
+@given(compositions(streaming=False), st.integers(1, 10_000))
+def test_many_offline_compositions_obey_the_laws(source: str, seed: int) -> None:
+    laws.check(build(source), seed=seed)

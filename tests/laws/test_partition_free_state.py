@@ -1,0 +1,15 @@
+"""Law 2: the state after n inputs does not remember how they were cut."""
+
+import pytest
+import torch
+
+from nearfuture import laws
+from tests.laws.registry import ALL
+
+dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["f64", "f32"])
+
+
+@dtypes
+@pytest.mark.parametrize("name", ALL)
+def test_state_is_the_same_for_every_cut(name: str, dtype: torch.dtype) -> None:
+    laws.partition_free_state(ALL[name], dtype=dtype)

@@ -1,0 +1,15 @@
+"""Law 3: one long step, then single frames, give what `forward` gives."""
+
+import pytest
+import torch
+
+from nearfuture import laws
+from tests.laws.registry import ALL
+
+dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["f64", "f32"])
+
+
+@dtypes
+@pytest.mark.parametrize("name", ALL)
+def test_prefill_then_step_equals_forward(name: str, dtype: torch.dtype) -> None:
+    laws.prefill_then_step(ALL[name], dtype=dtype)

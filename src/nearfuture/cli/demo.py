@@ -109,28 +109,26 @@ def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
     from nearfuture.runtime import load
 
     table = Table(
-        "budget ms",
-        "algorithmic latency, worst case",
-        "first word after",
-        "final text after end",
-        "WER %",
-        "compute p99",
         title=f"{name}: {len(clips)} recordings",
-        caption="first word: of audio heard and computed, median · final text: after the last "
-        "sample, median · compute: of one 40 ms quantum",
+        caption="Latency: window + stacking + lookahead, worst case. First word: audio heard and\n"
+        "computing, median. Final text: after the last sample, median. Compute: of one\n"
+        "quantum of 40 ms, 99th percentile.",
+        caption_justify="left",
     )
-    for column in table.columns[2:]:
-        column.justify = "right"
+    table.add_column("model", no_wrap=True)
+    table.add_column("algorithmic latency", no_wrap=True, justify="right")
+    for column in ("first word", "final text", "WER %", "compute"):
+        table.add_column(column, justify="right")
     budgets = load("digits").budgets
     for frames in track(budgets, description="streaming", console=console, transient=True):
         model = load("digits", budget_ms=budgets[frames].worst_ms + _resampler_ms(clips))
         figures = _stream(model, clips)
         latency = model.latency(model.rate)
         assert latency is not None
-        items = " + ".join(f"{item.name} {item.ms:g}" for item in latency.items)
+        items = " + ".join(f"{item.ms:g}" for item in latency.items)
         table.add_row(
-            f"{latency.worst_ms:g}",
-            items,
+            f"τ = {frames}",
+            f"{items} = {latency.worst_ms:g} ms",
             f"{np.median(figures.first_word_ms):.0f} ms",
             f"{np.median(figures.final_ms):.1f} ms",
             f"{100 * figures.words.rate:.1f}",
@@ -138,8 +136,8 @@ def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
         )
     figures = _offline(load("digits-bidirectional"), clips)
     table.add_row(
-        "none",
-        "the whole recording: bidirectional",
+        "bidirectional",
+        "the whole recording",
         f"{np.median(figures.first_word_ms):.0f} ms",
         f"{np.median(figures.final_ms):.1f} ms",
         f"{100 * figures.words.rate:.1f}",

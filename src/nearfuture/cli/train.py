@@ -148,12 +148,14 @@ def _run(jobs: "list[Job]", console: Console) -> "dict[str, Outcome]":
         try:
             return _follow(workers, messages, bars, tasks)
         except KeyboardInterrupt:
-            bars.console.print("stopping after this step; Ctrl-C again to stop at once")
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # impatience must not cost a checkpoint
+            bars.console.print("stopping after this step")
             stop.set()
             return _follow(workers, messages, bars, tasks)
         finally:
             for worker in workers.values():
                 worker.terminate()
+            signal.signal(signal.SIGINT, heeded)
 
 
 def _follow(

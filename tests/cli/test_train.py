@@ -47,14 +47,23 @@ def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # As in a terminal, also where the tests themselves run in the background.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 240
-    while not checkpoint.exists():
-        assert training.poll() is None, training.communicate()
-        assert time.monotonic() < deadline, "no checkpoint was written"
-        time.sleep(0.2)
-    os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to every process
-    out, err = training.communicate(timeout=120)
+    try:
+        deadline = time.monotonic() + 240
+        while not checkpoint.exists():
+            assert training.poll() is None, training.communicate()
+            assert time.monotonic() < deadline, "no checkpoint was written"
+            time.sleep(0.2)
+        os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to every process
+        time.sleep(1)
+        os.killpg(training.pid, signal.SIGINT)  # and once more, out of impatience
+        out, err = training.communicate(timeout=120)
+    except BaseException:
+        os.killpg(training.pid, signal.SIGKILL)
+        training.communicate()
+        raise
     assert training.returncode == 130, err
     assert "Traceback" not in out + err
     assert "goes on from there" in " ".join(out.split())

@@ -1,6 +1,7 @@
-"""The bundled model, from waveform to text: streaming is offline, whatever the chunks."""
+"""From waveform to text, the bundled model and a tiny one: streaming is offline for any chunks."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from nearfuture.data import DigitRecordings, read_manifest
 from nearfuture.decoding import Greedy, text
 from nearfuture.runtime import Bundle, Engine, Event, Model, load
 from nearfuture.runtime.bundle import MODELS
+from nearfuture.runtime.engine import Outputs
 from nearfuture.speech import Recognizer, RecognizerConfig
 from nearfuture.text import ErrorRate, word_errors
 from tests.chain import cuts
@@ -23,16 +25,22 @@ SAMPLES = MODELS.parent / "samples"
 Samples = NDArray[np.float32]
 
 
-@pytest.fixture(scope="module")
-def model() -> Model:
-    return load("digits", budget_ms=400)
+@pytest.fixture(scope="module", params=["digits", "tiny"])
+def source(request: pytest.FixtureRequest, bundle_folder: Path) -> Path:
+    """The bundled model, and one with random weights."""
+    return MODELS / "digits" if request.param == "digits" else bundle_folder
 
 
 @pytest.fixture(scope="module")
-def learned() -> Recognizer:
+def model(source: Path) -> Model:
+    return load(source, budget_ms=400)
+
+
+@pytest.fixture(scope="module")
+def learned(source: Path) -> Recognizer:
     """The same weights in torch."""
-    recognizer = Recognizer(RecognizerConfig.from_json(load("digits").manifest.architecture))
-    recognizer.load_state_dict(load_file(MODELS / "digits" / "weights.safetensors"))
+    recognizer = Recognizer(RecognizerConfig.from_json(load(source).manifest.architecture))
+    recognizer.load_state_dict(load_file(source / "weights.safetensors"))
     return recognizer.eval()
 
 
@@ -168,17 +176,17 @@ def test_a_final_never_lacks_its_tail(model: Model, learned: Recognizer) -> None
             np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
 
 
-def test_rows_are_strangers_bit_for_bit(clips: list[Samples]) -> None:
-    engine = Engine(Bundle.open("digits"))
+def test_rows_are_strangers_bit_for_bit(source: Path, clips: list[Samples]) -> None:
+    engine = Engine(Bundle.open(source))
     rng = np.random.default_rng(0)
     quanta = clips[0][: 20 * 320].reshape(20, 320)
     full = np.array([320], np.int64)
 
-    def alone() -> list[NDArray[np.float32]]:
+    def alone() -> list[Outputs]:
         state, heard = engine.start(1), []
         for quantum in quanta:
             outputs, state = engine.step(quantum[None], full, state)
-            heard.append(outputs[8][0][0])
+            heard.append(outputs)
         return heard
 
     expected = alone()
@@ -190,11 +198,14 @@ def test_rows_are_strangers_bit_for_bit(clips: list[Samples]) -> None:
             lengths = rng.integers(0, 321, rows)
             pcm[at], lengths[at] = quantum, 320
             outputs, state = engine.step(pcm, lengths, state)
-            assert np.array_equal(outputs[8][0][at], one), rows
+            for tau in engine.heads:
+                assert np.array_equal(outputs[tau][0][at], one[tau][0][0]), (rows, tau)
+                assert outputs[tau][1][at] == one[tau][1][0]
 
 
-def test_the_samples_are_understood(model: Model) -> None:
+def test_the_samples_are_understood() -> None:
     """The voices were never heard in training; the words must come through all the same."""
+    model = load("digits", budget_ms=400)
     errors = ErrorRate()
     for entry in read_manifest(SAMPLES / "manifest.tsv"):
         audio = read(entry.path)

@@ -211,4 +211,4 @@ def test_the_samples_are_understood() -> None:
         audio = read(entry.path)
         heard = model.transcribe(audio.samples, audio.rate).committed
         errors += word_errors(entry.transcript, heard)
-    assert errors.rate < 0.2
+    assert errors.errors <= 4  # of 35; all in the two clips of flite slt

@@ -51,7 +51,20 @@ def test_the_tail_is_what_the_fast_head_reads_later(
     seen, _ = Greedy().step(read(fast[: frames + ahead]), Greedy().start())
     later = [token for token in seen if token.frame >= frames]
     assert transcript.committed == text(settled, VOCABULARY)
-    assert transcript.committed + transcript.provisional == text([*settled, *later], VOCABULARY)
+    spaces = [i for i, token in enumerate(settled) if VOCABULARY.decode([token.index]) == " "]
+    opened = [token.index for token in settled[spaces[-1] if spaces else 0 :]]
+    repeats = [
+        n
+        for n in range(len(later) + 1)
+        if n == 0 or opened[-n:] == [token.index for token in later[:n]]
+    ]
+    shown = [*settled, *later[max(repeats) :]]
+    assert transcript.committed + transcript.provisional == text(shown, VOCABULARY)
+
+
+def test_a_character_that_the_fast_head_reads_late_is_not_shown_twice() -> None:
+    transcript = EMPTY.step(read([2, 0]), preview=read([0, 0, 2, 3]))
+    assert (transcript.committed, transcript.provisional) == ("a", "b")
 
 
 def test_only_the_last_word_is_held_open() -> None:

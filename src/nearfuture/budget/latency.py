@@ -134,9 +134,9 @@ def algorithmic_latency(
         raise NearfutureError("a latency needs at least one link")
     if rate < 1:
         raise NearfutureError(f"a rate counts frames per second from 1, not {rate}")
-    if resampler_ms < 0 or quantum_wait_ms < 0:
+    if not (0 <= resampler_ms < math.inf and 0 <= quantum_wait_ms < math.inf):
         raise NearfutureError(
-            f"waits are 0 ms or more, not resampler_ms={resampler_ms}, "
+            f"waits are 0 ms or more and finite, not resampler_ms={resampler_ms}, "
             f"quantum_wait_ms={quantum_wait_ms}"
         )
     items = [LatencyItem("resampler", resampler_ms)]

@@ -1,11 +1,16 @@
-"""The command line: one file per command, loaded when it is called."""
+"""The command line: one file per command; what is heavy is loaded when a command runs."""
 
+import os
 import sys
 from collections.abc import Sequence
 
 from cyclopts import App
 
 from nearfuture import __version__
+from nearfuture.cli.budget import budget
+from nearfuture.cli.demo import demo
+from nearfuture.cli.train import train
+from nearfuture.cli.transcribe import transcribe
 from nearfuture.error import NearfutureError
 
 __all__ = ["app", "main"]
@@ -16,13 +21,8 @@ app = App(
     version=__version__,
 )
 
-for _command, _help in {
-    "transcribe": "Transcribe recordings within a latency budget.",
-    "train": "Train a model inside a latency budget.",
-    "demo": "Transcribe a bundled recording at every budget of the bundled model.",
-    "budget": "What a model waits for and what it costs, from its sizes alone.",
-}.items():
-    app.command(f"nearfuture.cli.{_command}:{_command}", name=_command, help=_help)
+for _command in (transcribe, train, demo, budget):
+    app.command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -38,3 +38,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # the reader has seen enough, as in `nearfuture … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)

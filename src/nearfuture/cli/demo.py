@@ -110,9 +110,10 @@ def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
 
     table = Table(
         title=f"{name}: {len(clips)} recordings",
-        caption="Latency: window + stacking + lookahead, worst case. First word: audio heard and\n"
+        caption="Latency: window + stacking + lookahead, worst case (audio at other rates than 8 kHz\n"
+        "adds up to 5 ms of resampler). First word: when it is complete, audio heard and\n"
         "computing, median. Final text: after the last sample, median. Compute: of one\n"
-        "quantum of 40 ms, 99th percentile.",
+        "quantum of 40 ms, 99th percentile. Few words: differences here decide nothing.",
         caption_justify="left",
     )
     table.add_column("model", no_wrap=True)

@@ -22,6 +22,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from nearfuture.error import NearfutureError
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from nearfuture.training.session import Job, Outcome
 
 __all__ = ["train"]
+
+_FAREWELL_SECONDS = 10
 
 
 def train(
@@ -142,30 +145,31 @@ def _run(jobs: "list[Job]", console: Console) -> "dict[str, Outcome]":
             worker.start()
         signal.signal(signal.SIGINT, heeded)
         tasks = {
-            job.name: bars.add_task(job.name, total=job.options.steps, loss="loading recordings")
+            job.name: bars.add_task(job.name, total=job.options.steps, loss="starting")
             for job in jobs
         }
         try:
             return _follow(workers, messages, bars, tasks)
         except KeyboardInterrupt:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # impatience must not cost a checkpoint
+            # Impatience must not cost a checkpoint; this process is about to end anyway.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
             bars.console.print("stopping after this step")
             stop.set()
             return _follow(workers, messages, bars, tasks)
         finally:
             for worker in workers.values():
+                worker.join(timeout=_FAREWELL_SECONDS)
                 worker.terminate()
-            signal.signal(signal.SIGINT, heeded)
 
 
 def _follow(
     workers: Mapping[str, BaseProcess], messages: Any, bars: Progress, tasks: dict[str, Any]
 ) -> "dict[str, Outcome]":
     """Show what the jobs tell until each has an outcome."""
-    from nearfuture.training.session import Failure, Outcome
+    from nearfuture.training.session import Failure, Note, Outcome
 
     outcomes: dict[str, Outcome] = {}
-    skipped = 0
+    named: set[str] = set()
     while len(outcomes) < len(workers):
         try:
             name, message = messages.get(timeout=1.0)
@@ -185,11 +189,15 @@ def _follow(
             if message.done:  # also where nothing was left to do
                 bars.update(tasks[name], completed=bars.tasks[tasks[name]].total)
             continue
-        bars.update(tasks[name], completed=message.step, loss=f"loss {message.loss:.3f}")
+        if isinstance(message, Note):
+            bars.update(tasks[name], loss=message.doing)
+        else:
+            bars.update(tasks[name], completed=message.step, loss=f"loss {message.loss:.3f}")
         for line in message.skipped:
-            skipped += 1
-            if skipped <= 20:
-                bars.console.print(f"{name} left out {line}", style="yellow", highlight=False)
+            what = line.split(": ")[0]  # each recording is named once, however often it comes
+            if what not in named:
+                named.add(what)
+                bars.console.print(Text(f"left out: {line}", style="yellow"))
     return outcomes
 
 
@@ -197,13 +205,15 @@ def _print(
     outcomes: "dict[str, Outcome]", manifest: Path | None, out: Path, console: Console
 ) -> None:
     if not all(outcome.done for outcome in outcomes.values()):
-        console.print(f"stopped; checkpoints are in {out}. The same command goes on from there.")
+        text = f"stopped; checkpoints are in {out}. The same command goes on from there."
+        console.print(Text(text))
         raise KeyboardInterrupt
-    table = Table("model", "lookahead", "WER %", "CER %", title="on recordings kept for watching")
+    watched = next(iter(outcomes.values())).watched
+    table = Table("model", "lookahead", "WER %", "CER %", title=f"errors on {watched}")
     for name, outcome in outcomes.items():
         for head, words, characters in outcome.rates:
             frames = "everything" if head is None else f"{head} frames"
             table.add_row(name, frames, f"{100 * words:.2f}", f"{100 * characters:.2f}")
     console.print(table)
     for outcome in outcomes.values():
-        console.print(f"nearfuture transcribe --model {outcome.bundle} FILE …", highlight=False)
+        console.print(Text(f"nearfuture transcribe --model {outcome.bundle} FILE …"))

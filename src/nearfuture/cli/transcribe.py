@@ -108,7 +108,7 @@ def play(model: "Model", audio: "Audio", console: Console, *, title: str) -> Non
     samples = audio.samples
     shown = Text()
 
-    console.print(title, style="cyan", highlight=False)
+    console.print(Text(title, style="cyan"))
     with Live(console=console, auto_refresh=False, transient=True) as screen:
         began = time.perf_counter()
         for start in range(0, len(samples), chunk):

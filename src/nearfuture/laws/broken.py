@@ -25,6 +25,7 @@ class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
     def __init__(self, law: str, where: str) -> None:
         super().__init__(f"{law}: {where}")
         self.law = law
+        self.where = where
 
 
 def difference(

@@ -7,6 +7,8 @@ from typing import Protocol
 
 import torch
 
+from nearfuture.error import NearfutureError
+from nearfuture.laws.broken import LawBroken
 from nearfuture.laws.field import declared_is_measured
 from nearfuture.laws.padding import padding_is_nothing
 from nearfuture.laws.partition import any_partition, prefill_then_step
@@ -15,6 +17,7 @@ from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
 from nearfuture.laws.stream import Source
+from nearfuture.layers import StreamingLayer
 
 __all__ = ["ALL", "Law", "check"]
 
@@ -57,10 +60,24 @@ def check(
         dtype: float64 tells the truth, within 1e-10.
 
     Raises:
-        LawBroken: from the first law that is broken.
+        LawBroken: for the first law that is broken, with what the others that are broken say.
+        NearfutureError: for something that is no `StreamingLayer`.
 
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> check(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
+    if isinstance(layer, torch.nn.Module) and not isinstance(layer, StreamingLayer):
+        raise NearfutureError(
+            f"{type(layer).__name__} is no StreamingLayer: the laws judge forward, start, step and "
+            f"finish; a module that treats each frame by itself becomes one with Pointwise"
+        )
+    broken = []
     for law in laws:
-        law(layer, seed=seed, dtype=dtype)
+        try:
+            law(layer, seed=seed, dtype=dtype)
+        except LawBroken as error:
+            broken.append(error)
+    if broken:
+        first, *rest = broken
+        also = "".join(f"\n  also {error}" for error in rest)
+        raise LawBroken(first.law, f"{first.where}{also}") from first

@@ -21,7 +21,9 @@ class Transcript:
 
     One head commits; another, which looks less far ahead and is therefore further, gives a
     provisional tail. The two are joined by time: the tail is what the other head has read in frames
-    that the committing head has not reached. `committed + provisional` is the text to show.
+    that the committing head has not reached. A head that sees less of the future often reads a
+    character later, so what the tail repeats of the word at hand is left out of it.
+    `committed + provisional` is the text to show.
 
     Attributes:
         vocabulary: of the model.
@@ -72,7 +74,7 @@ class Transcript:
             ahead, previews = _GREEDY.step(preview, self._previews)
             after = replace(after, _previews=previews, _tail=(*self._tail, *ahead))
         tail = tuple(token for token in after._tail if token.frame >= commits.frames)
-        return replace(after, _tail=tail, provisional=after._joined(tail))
+        return replace(after, _tail=tail, provisional=after._joined(after._new(tail)))
 
     def _extended(self, tokens: list[Token]) -> Transcript:
         pending = (*self._open, *tokens)
@@ -92,6 +94,15 @@ class Transcript:
             _closed_text=closed_text,
             _open=pending,
         )
+
+    def _new(self, tail: tuple[Token, ...]) -> tuple[Token, ...]:
+        """The tail without the longest beginning of it that ends the open word already."""
+        opened = [token.index for token in self._open]
+        ahead = [token.index for token in tail]
+        for repeated in range(min(len(opened), len(ahead)), 0, -1):
+            if opened[-repeated:] == ahead[:repeated]:
+                return tail[repeated:]
+        return tail
 
     def _joined(self, tail: tuple[Token, ...]) -> str:
         shown = text((*self._open, *tail), self.vocabulary)

@@ -1,11 +1,12 @@
 """What every command has in common: mistakes are one line, an interrupt is quiet."""
 
 import sys
-from types import ModuleType
+from collections.abc import Sequence
 
 import pytest
 
 import nearfuture
+import nearfuture.cli
 from nearfuture.cli import main
 from nearfuture.error import NearfutureError
 
@@ -17,15 +18,12 @@ def run(*arguments: str) -> int:
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """A `budget` command that raises, in place of the real one."""
+    """Every command raises this."""
 
-    def budget() -> None:
+    def app(arguments: Sequence[str]) -> None:
         raise error
 
-    module = ModuleType("nearfuture.cli.budget")
-    module.budget = budget  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "nearfuture.cli.budget", module)
-    monkeypatch.setattr(nearfuture.cli.app._commands["budget"], "_resolved", None)
+    monkeypatch.setattr(nearfuture.cli, "app", app)
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(

@@ -2,6 +2,8 @@
 
 import json
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -147,3 +149,26 @@ def test_live_and_json_exclude_each_other(capsys: pytest.CaptureFixture[str]) ->
     code, _, err = run(capsys, CLIP, "--live", "--json")
     assert code == 2
     assert err.count("\n") == 1
+
+
+def test_a_name_with_brackets_is_shown_as_it_is(
+    samples: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "[red]"
+    folder.mkdir()
+    path = wav(folder / "a[b].wav", samples[:800])
+    code, out, _ = run(capsys, path, "--live")
+    assert code == 0
+    assert "a[b].wav" in "".join(out.split())
+
+
+def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
+    code = "from nearfuture.cli import main; main()"
+    done = subprocess.run(
+        f'"{sys.executable}" -c "{code}" transcribe "{CLIP}" "{CLIP}" | true',
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.stderr == ""

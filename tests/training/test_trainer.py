@@ -160,6 +160,15 @@ def test_dropout_and_augmentation_differ_from_step_to_step(tmp_path: Path) -> No
     assert len(set(losses)) == 4
 
 
+def test_features_are_augmented_and_it_matters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    augmented = reports_of(trainer(tmp_path / "a", Listed(sentences(3))), 1)
+    monkeypatch.setattr("nearfuture.training.trainer.spec_augment", lambda features, *_: features)
+    plain = reports_of(trainer(tmp_path / "b", Listed(sentences(3))), 1)
+    assert plain[0].loss != augmented[0].loss
+
+
 def test_a_finished_training_does_nothing_more(tmp_path: Path) -> None:
     one = trainer(tmp_path)
     one.run(ignore)

@@ -110,10 +110,10 @@ def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
 
     table = Table(
         title=f"{name}: {len(clips)} recordings",
-        caption="Latency: window + stacking + lookahead, worst case (audio at other rates than 8 kHz\n"
-        "adds up to 5 ms of resampler). First word: when it is complete, audio heard and\n"
-        "computing, median. Final text: after the last sample, median. Compute: of one\n"
-        "quantum of 40 ms, 99th percentile. Few words: differences here decide nothing.",
+        caption="Latency: window + stacking + lookahead, worst case; other rates than 8 kHz add\n"
+        "up to 5 ms of resampler. First word: complete, audio heard and computing, median.\n"
+        "Final text: after the last sample, median. Compute: of one quantum of 40 ms,\n"
+        "99th percentile. So few words compare speed; they decide nothing about errors.",
         caption_justify="left",
     )
     table.add_column("model", no_wrap=True)

@@ -49,6 +49,17 @@ def test_files_of_a_bidirectional_bundle(twin_folder: Path) -> None:
     assert files == {"offline.onnx", "weights.bin", "model.json"}
 
 
+def test_nothing_of_an_older_export_is_left(twin: Recognizer, tmp_path: Path) -> None:
+    for name in ("step.onnx", "weights.safetensors"):
+        (tmp_path / name).write_bytes(b"of another model")
+    export_bundle(twin, tmp_path, name="twin", description="Random weights.", training={})
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "model.json",
+        "offline.onnx",
+        "weights.bin",
+    }
+
+
 def test_the_graph_explains_its_own_state(bundle_folder: Path) -> None:
     session = ort.InferenceSession(str(bundle_folder / "step.onnx"))
     about = session.get_modelmeta().custom_metadata_map

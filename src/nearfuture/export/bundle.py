@@ -25,6 +25,16 @@ from nearfuture.speech import Recognizer
 
 __all__ = ["export_bundle"]
 
+_FILES = (
+    "model.json",
+    "step.onnx",
+    "finish.onnx",
+    "offline.onnx",
+    "weights.bin",
+    "weights.safetensors",
+)
+"""Everything a bundle may consist of: nothing of an older export is left beside a new one."""
+
 _EXAMPLE_ROWS = 3
 _EXAMPLE_SAMPLES = 5000
 
@@ -66,6 +76,8 @@ def export_bundle(
         _write(model, Path(draft), name, description, training, trainable)
         verify(model, Path(draft))
         folder.mkdir(exist_ok=True)
+        for name in _FILES:
+            (folder / name).unlink(missing_ok=True)
         for path in Path(draft).iterdir():
             os.replace(path, folder / path.name)
     return folder

@@ -24,6 +24,12 @@ __all__ = ["demo"]
 
 _LIVE_BUDGET_MS = 400
 _LIVE_CLIPS = ("flite-rms-3602.flac", "espeak-ng-en-gb-m3-2759306.flac")
+_LEGEND = (
+    "Latency: window + stacking + lookahead, worst case; audio at other rates than 8 kHz adds up "
+    "to 5 ms of resampler. First word: when it is complete, audio heard and computing, median. "
+    "Final text: after the last sample, median. Compute: of one quantum of 40 ms, 99th percentile. "
+    "So few words compare speed; they decide nothing about errors."
+)
 _STRINGS = 60
 _SEED = 7
 
@@ -64,6 +70,7 @@ def demo() -> None:
     sets = {"bundled synthetic voices": clips, **_corpus(console)}
     for name, chosen in sets.items():
         _compare(name, chosen, console)
+    console.print(_LEGEND)
 
 
 def _bundled(folder: Path) -> list[_Clip]:
@@ -108,14 +115,7 @@ def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
 
     from nearfuture.runtime import load
 
-    table = Table(
-        title=f"{name}: {len(clips)} recordings",
-        caption="Latency: window + stacking + lookahead, worst case; other rates than 8 kHz add\n"
-        "up to 5 ms of resampler. First word: complete, audio heard and computing, median.\n"
-        "Final text: after the last sample, median. Compute: of one quantum of 40 ms,\n"
-        "99th percentile. So few words compare speed; they decide nothing about errors.",
-        caption_justify="left",
-    )
+    table = Table(title=f"{name}: {len(clips)} recordings")
     table.add_column("model", no_wrap=True)
     table.add_column("algorithmic latency", no_wrap=True, justify="right")
     for column in ("first word", "final text", "WER %", "compute"):

@@ -51,6 +51,12 @@ def single(recordings: DigitRecordings, speakers: Sequence[str]) -> list[Utteran
     ]
 
 
+def level(strings: Sequence[Utterance]) -> float:
+    """Median root mean square, in dB below full scale."""
+    rms = [np.sqrt(np.mean(np.square(one.samples, dtype=np.float64))) for one in strings]
+    return float(20 * np.log10(np.median(rms)))
+
+
 def interval(rates: Sequence[ErrorRate]) -> tuple[float, float]:
     errors = np.array([rate.errors for rate in rates])
     reference = np.array([rate.reference for rate in rates])
@@ -93,6 +99,11 @@ def main() -> None:
         f"speakers, {len(sets['held out'])} of a held-out one; single digits as they are: "
         f"{len(sets['seen, single'])} and {len(sets['held out, single'])}",
     )
+    table.caption = "median level in dBFS: " + ", ".join(
+        f"{key} {level(strings):.0f}" for key, strings in sets.items()
+    )
+    streaming, twin = heads[0][2].manifest.parameters, heads[-1][2].manifest.parameters
+    table.caption += f"; parameters: {streaming:,} streaming, {twin:,} bidirectional"
     results = []
     for name, latency_text, model in heads:
         figures = {key: measure(model, strings) for key, strings in sets.items()}
@@ -101,7 +112,9 @@ def main() -> None:
             cells.append(f"{one['wer']:.2f} ({one['wer_low']:.2f}-{one['wer_high']:.2f})")
             cells += [] if "single" in key else [f"{one['cer']:.2f}"]
         table.add_row(name, latency_text, *cells)
-        results.append({"model": name, "latency": latency_text, **figures})
+        parameters = model.manifest.parameters
+        about = {"model": name, "latency": latency_text, "parameters": parameters}
+        results.append({**about, **figures})
     emit(table, results)
 
 

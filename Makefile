@@ -4,6 +4,7 @@
 #   make test-all   the slow tests too
 #   make mutants    show that the tests can fail
 #   make bench      every benchmark: a table each, then one JSON line
+#   make compare    another library's checker beside our laws, in an environment of its own
 
 PYTHON ?= python3
 # Pinned for development; the range in pyproject.toml is what users may have.
@@ -11,9 +12,9 @@ TORCH ?= torch==2.13.0
 
 BIN := .venv/bin
 PIP_OPTIONS := --quiet --disable-pip-version-check
-BENCHMARKS := $(filter-out benchmarks/_%,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out benchmarks/_% benchmarks/against_%,$(wildcard benchmarks/*.py))
 
-.PHONY: demo test test-all mutants bench lint clean
+.PHONY: demo test test-all mutants bench compare lint clean
 
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
@@ -30,13 +31,16 @@ mutants: .venv/installed
 bench: .venv/installed
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done
 
+compare: .venv-compare/installed
+	.venv-compare/bin/python benchmarks/against_sequence_layers.py
+
 lint: .venv/installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 clean:
-	rm -rf .venv .venv-demo .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-demo .venv-compare .coverage .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv-demo/installed: pyproject.toml
@@ -48,4 +52,10 @@ clean:
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)"
 	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,dev]"
+	touch $@
+
+.venv-compare/installed: pyproject.toml benchmarks/against_sequence_layers.txt
+	$(PYTHON) -m venv --clear .venv-compare
+	.venv-compare/bin/pip install $(PIP_OPTIONS) "$(TORCH)"
+	.venv-compare/bin/pip install $(PIP_OPTIONS) -r benchmarks/against_sequence_layers.txt -e ".[laws]"
 	touch $@

@@ -47,6 +47,33 @@ FLAGS = {
         "--seed",
         "--out",
     },
+    "audit": {
+        "TARGET",
+        "--shape",
+        "--example",
+        "--dtype",
+        "--tokens",
+        "--lengths",
+        "--at-most",
+        "--frame-ms",
+        "--layout",
+        "--output",
+        "--output-layout",
+        "--takes",
+        "--keyword",
+        "--block",
+        "--step",
+        "--start",
+        "--finish",
+        "--stride",
+        "--observed",
+        "--torch",
+        "--train",
+        "--lookahead-only",
+        "--seed",
+        "--html",
+        "--json",
+    },
     "demo": set(),
 }
 
@@ -75,7 +102,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_commands() -> None:
     flags = {"-h", "--help", "--version"}
-    assert set(app) - flags == {"transcribe", "train", "demo", "budget"}
+    assert set(app) - flags == {"transcribe", "train", "audit", "demo", "budget"}
 
 
 @pytest.mark.parametrize("command", FLAGS)

@@ -69,4 +69,4 @@ def test_arguments_of_the_process_are_the_default(
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--help") == 0
     text = capsys.readouterr().out
-    assert all(command in text for command in ("transcribe", "train", "demo", "budget"))
+    assert all(command in text for command in ("transcribe", "train", "audit", "demo", "budget"))

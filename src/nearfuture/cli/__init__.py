@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from nearfuture import __version__
+from nearfuture.cli.audit import audit
 from nearfuture.cli.budget import budget
 from nearfuture.cli.demo import demo
 from nearfuture.cli.train import train
@@ -21,7 +22,7 @@ app = App(
     version=__version__,
 )
 
-for _command in (transcribe, train, demo, budget):
+for _command in (transcribe, train, audit, demo, budget):
     app.command(_command)
 
 

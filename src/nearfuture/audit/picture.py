@@ -1,0 +1,95 @@
+"""The dependency matrix, made ready to be drawn: what is past, what is future, what is too far.
+
+Shapes: `T` input frames, `U` output frames.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audit.report import Report
+
+__all__ = [
+    "BEYOND",
+    "COLOURS",
+    "FUTURE",
+    "PAST",
+    "UNSEEN",
+    "allowed_frames",
+    "cells",
+    "edge",
+    "legend",
+    "pooled",
+    "ticks",
+]
+
+UNSEEN, PAST, FUTURE, BEYOND = range(4)
+COLOURS = {PAST: "#3d72b4", FUTURE: "#eda31d", BEYOND: "#c81e3a"}
+
+
+def allowed_frames(report: Report) -> float | None:
+    """The lookahead that the limits of a report allow, in input frames; None without a limit."""
+    limits = [] if report.at_most is None else [report.at_most]
+    if report.at_most_ms is not None and report.frame_ms is not None:
+        # The last frame that is complete in time; a whole number is not lost to rounding.
+        limits.append(math.floor(report.at_most_ms / report.frame_ms + 1e-9) - 1)
+    return min(limits, default=None)
+
+
+def edge(report: Report, ahead: float) -> NDArray[np.int64]:
+    """(U,): the first input frame that lies more than `ahead` beyond each output's own frame.
+
+    Frames that are known beforehand never do.
+    """
+    own = [math.floor(u * report.stride) for u in range(report.output_frames)]
+    ends = [min(max(first + ahead + 1, report.observed), report.input_frames) for first in own]
+    return np.array(ends, np.int64)
+
+
+def cells(report: Report) -> NDArray[np.uint8]:
+    """(U, T): `UNSEEN`, `PAST` (the present included), `FUTURE`, or `BEYOND` what is allowed."""
+    assert report.matrix is not None
+    frames = np.arange(report.input_frames)
+    kinds = np.where(frames >= edge(report, 0)[:, None], FUTURE, PAST)
+    allowed = allowed_frames(report)
+    if allowed is not None:
+        kinds[frames >= edge(report, allowed)[:, None]] = BEYOND
+    return np.where(report.matrix, kinds, UNSEEN).astype(np.uint8)
+
+
+def legend(report: Report) -> dict[int, str]:
+    """What each kind of cell says about its output."""
+    known = ", or known beforehand" if report.observed else ""
+    limited = allowed_frames(report) is not None
+    return {
+        PAST: f"looks at its own frame and before{known}",
+        FUTURE: "looks ahead, as far as allowed" if limited else "looks ahead",
+        BEYOND: "looks ahead, too far",
+    }
+
+
+def pooled(values: NDArray[np.uint8], outputs: int, inputs: int) -> NDArray[np.uint8]:
+    """(outputs, inputs): a coarser picture, each cell the gravest of those it stands for.
+
+    >>> pooled(np.array([[0, 1, 0, 0], [0, 0, 0, 3]], np.uint8), 1, 2)
+    array([[1, 3]], dtype=uint8)
+    """
+    for axis, count in enumerate((outputs, inputs)):
+        starts = np.arange(count) * values.shape[axis] // count
+        values = np.maximum.reduceat(values, starts, axis=axis)
+    return values
+
+
+def ticks(frames: int, count: int = 5) -> list[int]:
+    """Round frame numbers for an axis.
+
+    >>> ticks(200), ticks(3), ticks(1)
+    ([0, 50, 100, 150], [0, 1, 2], [0])
+    """
+    rough = max(frames / count, 1)
+    power = 10 ** math.floor(math.log10(rough))
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
+    return list(range(0, frames, step))

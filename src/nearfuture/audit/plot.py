@@ -1,0 +1,101 @@
+"""The dependency matrix drawn with matplotlib, for notebooks and papers.
+
+Shapes: `T` input frames, `U` output frames.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nearfuture.audit.picture import (
+    BEYOND,
+    COLOURS,
+    FUTURE,
+    PAST,
+    UNSEEN,
+    allowed_frames,
+    cells,
+    edge,
+    legend,
+    pooled,
+)
+from nearfuture.audit.report import Report
+from nearfuture.error import NearfutureError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["plot"]
+
+_MOST_CELLS = 400
+"""Of an axis: a cell smaller than a dot would be lost."""
+
+_NOW, _WHITE = "#101418", "#ffffff"
+
+
+def plot(report: Report, axes: Axes | None = None) -> Axes:
+    """Draw who looks at whom: a row for each output, a column for each input.
+
+    Args:
+        report: of `audit.model`.
+        axes: to draw in; those of a new figure unless given.
+
+    Returns:
+        The axes, in which everything can still be changed.
+
+    Raises:
+        NearfutureError: without matplotlib, or without a matrix to draw.
+    """
+    if report.matrix is None or report.matrix.size == 0:
+        raise NearfutureError(
+            "this report has no dependency matrix to draw: it asked for the lookahead alone, or "
+            "nothing came out of the model"
+        )
+    try:
+        from matplotlib import pyplot
+        from matplotlib.colors import ListedColormap
+        from matplotlib.patches import Patch
+    except ModuleNotFoundError as error:
+        raise NearfutureError(
+            f"a plot needs {error.name}, which the base install leaves out; install it with: "
+            f"pip install 'nearfuture[train]'"
+        ) from error
+
+    U, T = report.output_frames, report.input_frames
+    kinds = cells(report)
+    if axes is None:
+        axes = pyplot.subplots(figsize=(6, 6), layout="constrained")[1]
+    palette = ListedColormap([_WHITE, COLOURS[PAST], COLOURS[FUTURE], COLOURS[BEYOND]])
+    axes.imshow(
+        pooled(kinds, min(U, _MOST_CELLS), min(T, _MOST_CELLS)),
+        cmap=palette,
+        vmin=UNSEEN,
+        vmax=BEYOND,
+        interpolation="nearest",
+        aspect="auto",
+        extent=(-0.5, T - 0.5, U - 0.5, -0.5),
+    )
+    handles: list[object] = [
+        Patch(color=COLOURS[kind], label=words)
+        for kind, words in legend(report).items()
+        if (kinds == kind).any()
+    ]
+    allowed = allowed_frames(report)
+    lines = [(0.0, _NOW, 1.0, "end of its own frame")] if allowed != 0 else []
+    if allowed is not None:
+        own = "" if allowed else ": its own frame"
+        lines.append((allowed, COLOURS[BEYOND], 2.0, f"the limit{own}"))
+    rows = np.repeat(np.arange(U + 1), 2)[1:-1] - 0.5
+    for ahead, colour, width, label in lines:
+        ends = np.repeat(edge(report, ahead), 2) - 0.5
+        handles += axes.plot(ends, rows, color=colour, linewidth=width, label=label)
+    axes.set_xlabel(_axis("input frame", report, 1.0))
+    axes.set_ylabel(_axis("output frame", report, float(report.stride)))
+    axes.legend(handles=handles, loc="best", fontsize="small")
+    return axes
+
+
+def _axis(name: str, report: Report, stride: float) -> str:
+    return name if report.frame_ms is None else f"{name} (each {stride * report.frame_ms:g} ms)"

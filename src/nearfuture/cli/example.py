@@ -1,0 +1,139 @@
+"""The input that a model is audited with: from a file that runs no code, or drawn at random."""
+
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nearfuture.error import NearfutureError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["drawn", "read", "tensor", "whole_numbers"]
+
+
+def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
+    """Numbers above 0 between commas.
+
+    >>> whole_numbers("--shape", "1,200,80")
+    (1, 200, 80)
+    """
+    try:
+        numbers = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        numbers = (0,)
+    if min(numbers) < 1:
+        raise NearfutureError(
+            f"{flag} takes whole numbers above 0 between commas, such as 1,200,80, not {text!r}"
+        )
+    return numbers
+
+
+def drawn(
+    shape: tuple[int, ...], *, dtype: str, tokens: int | None, seed: int
+) -> "NDArray[np.generic]":
+    """Standard normal values, or tokens.
+
+    Args:
+        shape: of the array.
+        dtype: of the values.
+        tokens: draw whole numbers below this instead.
+        seed: the same seed draws the same.
+
+    >>> drawn((1, 3), dtype="float32", tokens=5, seed=0).tolist()
+    [[4, 3, 2]]
+    """
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    if tokens is None:
+        return rng.standard_normal(shape).astype(dtype)
+    if tokens < 1:
+        raise NearfutureError(f"--tokens is a number of tokens from 1, not {tokens}")
+    return rng.integers(0, tokens, shape)
+
+
+def read(path: Path) -> Any:
+    """The array in a .npy or .npz file, or the tensor in a .pt file.
+
+    Raises:
+        NearfutureError: where there is no such file, where it holds anything else, or where opening
+            it could run code.
+    """
+    if not path.is_file():
+        raise NearfutureError(f"there is no file {path}")
+    if path.suffix in (".npy", ".npz"):
+        return _numpy(path)
+    if path.suffix in (".pt", ".pth"):
+        return _torch(path)
+    raise NearfutureError(f"an example is a .npy, .npz or .pt file, not {path.name}")
+
+
+def tensor(array: "NDArray[np.generic]") -> Any:
+    """The same values as a torch tensor.
+
+    Raises:
+        NearfutureError: without torch.
+    """
+    return _library("a torch tensor").from_numpy(array)
+
+
+def _library(what: str) -> Any:
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise NearfutureError(
+            f"{what} needs torch, which the base install leaves out; install it with: "
+            f"pip install 'nearfuture[train]'"
+        ) from error
+    return torch
+
+
+def _numpy(path: Path) -> Any:
+    import numpy as np
+
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded as arrays:
+            if len(arrays.files) != 1:
+                raise NearfutureError(
+                    f"{path} holds {len(arrays.files)} arrays ({', '.join(arrays.files)}): save "
+                    f"the input alone"
+                )
+            return arrays[arrays.files[0]]
+    except NearfutureError:
+        raise
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        if "pickle" in str(error):
+            raise NearfutureError(
+                f"{path} is no plain array of numbers and is not opened, since what it holds could "
+                f"run code: save the input alone, with numpy.save(path, array)"
+            ) from error
+        raise NearfutureError(f"{path} cannot be read as an array: {error}") from error
+
+
+def _torch(path: Path) -> Any:
+    import pickle
+    import warnings
+
+    torch = _library(f"to read {path.name}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it was written in an odd way: it is read or not
+            loaded = torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        raise NearfutureError(
+            f"{path} is no plain tensor and is not opened, since what it holds could run code: "
+            f"save the input alone, with torch.save(tensor, path)"
+        ) from error
+    except (RuntimeError, OSError, EOFError) as error:
+        reason = str(error).partition("\n")[0]
+        raise NearfutureError(f"{path} cannot be read as a tensor: {reason}") from error
+    if not isinstance(loaded, torch.Tensor):
+        raise NearfutureError(
+            f"{path} holds a {type(loaded).__name__}, not a tensor: save the input alone"
+        )
+    return loaded

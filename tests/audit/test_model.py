@@ -1,0 +1,474 @@
+"""What `audit.model` measures, finds and refuses, on small models whose answer is known."""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nearfuture import NearfutureError, audit
+from nearfuture.layers import GRU, Bidirectional, Lookahead, Serial
+from nearfuture.layers.state import State
+
+
+def example(frames: int = 24, *, dtype: torch.dtype = torch.float32) -> Tensor:
+    return torch.randn(2, frames, 3, generator=torch.Generator().manual_seed(0)).to(dtype)
+
+
+def ahead(frames: int) -> Callable[[Tensor], Tensor]:
+    return lambda x: x + F.pad(x, (0, 0, 0, frames))[:, frames:]
+
+
+def kinds(report: audit.Report) -> set[str]:
+    return {finding.kind for finding in report.findings if finding.breaks}
+
+
+# Numbers
+
+
+def test_the_matrix_is_who_looks_at_whom() -> None:
+    report = audit.model(ahead(2), example(6))
+    expected = np.eye(6, dtype=bool) | np.eye(6, k=2, dtype=bool)
+    assert report.matrix is not None
+    assert np.array_equal(report.matrix, expected)
+    assert (report.lookahead, report.lookback, report.stride) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("frames", [0, 1, 5, 19])
+def test_lookahead_alone_is_that_of_the_matrix(frames: int) -> None:
+    assert audit.lookahead(ahead(frames), example(150)) == frames
+    assert audit.model(ahead(frames), example(150)).lookahead == frames
+
+
+def test_latency_counts_the_frame_itself() -> None:
+    report = audit.model(ahead(4), example(), frame_ms=40, at_most_ms=200)
+    assert report.latency_ms == 200
+    assert report.holds
+    assert kinds(audit.model(ahead(5), example(), frame_ms=40, at_most_ms=200)) == {"future"}
+
+
+def test_what_grows_with_the_sequence_is_endless() -> None:
+    for fn in (lambda x: x.flip(1), lambda x: x - x.mean(1, keepdim=True)):
+        assert audit.lookahead(fn, example()) == math.inf
+        assert audit.model(fn, example()).lookahead == math.inf
+
+
+def test_a_look_beyond_a_short_example_is_measured_on_longer_ones() -> None:
+    report = audit.model(Lookahead(3, 30), example(8), at_most=30)
+    assert report.lookahead == 30
+    assert report.holds
+
+
+@pytest.mark.parametrize("stride", [2, 3, 4])
+def test_the_rate_is_measured(stride: int) -> None:
+    report = audit.model(lambda x: x[:, ::stride], example(25))
+    assert (report.stride, report.lookahead) == (stride, 0)
+    pooled = audit.model(
+        lambda x: F.avg_pool1d(x.transpose(1, 2), stride).transpose(1, 2), example()
+    )
+    assert (pooled.stride, pooled.lookahead) == (stride, stride - 1)
+
+
+def test_more_outputs_than_inputs() -> None:
+    report = audit.model(lambda x: x.repeat_interleave(2, dim=1), example(12))
+    assert (report.stride, report.lookahead) == (Fraction(1, 2), 0)
+
+
+def test_only_one_place_looks_ahead() -> None:
+    def fn(x: Tensor) -> Tensor:
+        y = x.clone()
+        y[:, 7] = y[:, 7] + x[:, 12]
+        return y
+
+    report = audit.model(fn, example())
+    assert report.lookahead == 5
+    assert report.matrix is not None
+    assert report.matrix.sum() == 25
+
+
+@pytest.mark.parametrize("block", [4, 7, 16])
+def test_blocks_look_as_far_as_their_first_frame(block: int) -> None:
+    def fn(x: Tensor) -> Tensor:
+        frames = x.shape[1]
+        place = torch.arange(frames)
+        same = (place[:, None] // block) == (place[None] // block)
+        return torch.einsum("ts,bsd->btd", same.to(x), x)
+
+    assert audit.model(fn, example(48)).lookahead == block - 1
+    assert audit.lookahead(fn, example(200)) == block - 1
+
+
+def test_a_look_of_one_bit() -> None:
+    def fn(x: Tensor) -> Tensor:
+        following = F.pad(x, (0, 0, 0, 1))[:, 1:]
+        return x * (1 + 0.1 * following.sign())
+
+    assert audit.model(fn, example(), at_most=0).lookahead == 1
+    assert audit.lookahead(fn, example(300)) == 1
+
+
+def test_the_past_that_sinks_below_float32_is_followed() -> None:
+    torch.manual_seed(0)
+    rnn = nn.RNN(3, 8, batch_first=True)
+    with torch.no_grad():
+        rnn.weight_hh_l0 *= 0.3
+    report = audit.model(rnn, example(200))
+    assert report.matrix is not None
+    assert np.array_equal(report.matrix, np.tri(200, dtype=bool))
+    assert (report.lookback, report.fades_back) == (math.inf, False)
+
+
+def test_what_cannot_be_followed_is_said_to_fade() -> None:
+    weights = torch.full((1, 1), 0.3)
+
+    def fn(x: Tensor) -> Tensor:
+        x = x.float()  # no double precision to be had
+        state, out = x[:, 0] * 0, []
+        for t in range(x.shape[1]):
+            state = torch.tanh(weights * state + x[:, t])
+            out.append(state)
+        return torch.stack(out, dim=1)
+
+    report = audit.model(fn, example(120))
+    assert report.fades_back
+    assert not report.fades_ahead
+    assert report.lookahead == 0
+
+
+def test_observed_frames_are_no_future() -> None:
+    def window_then_causal(x: Tensor) -> Tensor:
+        return x.cumsum(1) + x[:, :8].mean(1, keepdim=True)
+
+    assert audit.model(window_then_causal, example(), at_most=0).lookahead == 7
+    report = audit.model(window_then_causal, example(), at_most=0, observed=8)
+    assert report.lookahead == 0
+    assert report.holds
+
+
+def test_one_answer_to_a_whole_window_looks_at_what_was_observed() -> None:
+    report = audit.model(lambda x: x.mean(1), example(), at_most=0)
+    assert report.lookahead == 0
+    assert report.holds
+    assert "one output for the whole sequence" in report.notes[0]
+
+
+# Layouts and arguments
+
+
+def test_layouts() -> None:
+    cases = [
+        (lambda x: x + x.roll(-1, 0) * 0.5, (20, 2, 3), "TNC"),
+        (lambda x: F.conv1d(F.pad(x, (0, 1)), torch.ones(3, 3, 2)), (2, 3, 20), "NCT"),
+        (lambda x: x + F.pad(x, (0, 1))[:, 1:], (2, 20), "NT"),
+        (lambda x: x + F.pad(x, (0, 1))[1:], (20,), "T"),
+        (lambda x: x + F.pad(x, (0, 1))[..., 1:], (2, 3, 5, 20), "NCFT"),
+    ]
+    for fn, shape, layout in cases[1:]:
+        x = torch.randn(shape, generator=torch.Generator().manual_seed(1))
+        assert audit.model(fn, x, layout=layout).lookahead == 1, layout
+    rolled = audit.model(cases[0][0], torch.randn(cases[0][1]), layout="TNC")
+    assert rolled.lookback == math.inf  # the last looks at the first
+
+
+def test_the_output_may_be_anywhere_in_the_answer() -> None:
+    def fn(x: Tensor) -> dict[str, Any]:
+        return {"hidden": x, "logits": x + F.pad(x, (0, 0, 0, 2))[:, 2:]}
+
+    assert audit.model(fn, example()).lookahead == 0
+    assert audit.model(fn, example(), output="logits").lookahead == 2
+    assert audit.model(lambda x: (x, x.flip(1)), example(), output=1).lookahead == math.inf
+    with pytest.raises(NearfutureError, match="no output 'text'"):
+        audit.model(fn, example(), output="text")
+    with pytest.raises(NearfutureError, match="in which there is no array"):
+        audit.model(lambda x: "text", example())
+
+
+@pytest.mark.parametrize("takes", ["lengths", "mask", "padding_mask"])
+def test_what_a_model_is_told_about_padding(takes: str) -> None:
+    def fn(x: Tensor, told: Tensor) -> Tensor:
+        inside = told
+        if takes == "lengths":
+            inside = torch.arange(x.shape[1]) < told[:, None]
+        elif takes == "padding_mask":
+            inside = ~told
+        x = x * inside[..., None]
+        return (x - x.sum(1, keepdim=True) / inside.sum(1)[:, None, None]) * inside[..., None]
+
+    report = audit.model(fn, example(), [24, 15], takes=takes)
+    assert report.holds
+    assert "whether padding changes anything" in report.checked
+    ignored = audit.model(
+        lambda x, told: x - x.mean(1, keepdim=True), example(), [24, 15], takes=takes
+    )
+    assert kinds(ignored) == {"padding"}
+
+
+def test_extra_arguments_and_keywords() -> None:
+    def fn(x: Tensor, *, shift: int, valid: Tensor) -> Tensor:
+        return ahead(shift)(x)
+
+    options: dict[str, Any] = {"takes": "mask", "keyword": "valid", "extra": {"shift": 3}}
+    assert audit.model(fn, example(), **options).lookahead == 3
+
+
+def test_numpy_tokens_and_booleans() -> None:
+    tokens = np.random.default_rng(0).integers(0, 30, (2, 20))
+    report = audit.model(lambda x: np.cumsum(x, axis=1)[..., None], tokens, at_most=0)
+    assert (report.lookahead, report.lookback) == (0, math.inf)
+    flags = np.random.default_rng(0).random((2, 20, 2)) > 0.5
+    assert audit.model(lambda x: np.flip(x, 1).copy(), flags).lookahead == math.inf
+
+
+def test_half_precision() -> None:
+    layer = nn.Conv1d(3, 3, 3, padding=1).bfloat16()
+    x = example().transpose(1, 2).bfloat16()
+    assert audit.model(layer, x, layout="NCT").lookahead == 1
+
+
+def test_models_of_one_length_and_one_row() -> None:
+    def only(x: Tensor) -> Tensor:
+        if x.shape != (1, 24, 3):
+            raise RuntimeError(f"shape {tuple(x.shape)}")
+        return x.cumsum(1)
+
+    report = audit.model(only, example()[:1], at_most=0)
+    assert report.holds
+    assert report.lookahead == 0
+    assert any("batches of 1 only" in note for note in report.notes)
+    assert any("runs on 24 frames only" in note for note in report.notes)
+
+
+# Findings
+
+
+def test_what_is_wrong_besides_the_future() -> None:
+    class Counts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x: Tensor) -> Tensor:
+            self.calls += 1
+            return x * self.calls
+
+    cases: list[tuple[Any, str]] = [
+        (lambda x: x / x.shape[1], "length"),
+        (lambda x: x - x.mean(0, keepdim=True), "batch"),
+        (lambda x: x + torch.randn(x.shape), "nondeterminism"),
+        (Counts(), "state"),
+    ]
+    for fn, kind in cases:
+        assert kinds(audit.model(fn, example())) == {kind}, kind
+
+
+def test_a_state_that_stays_is_forgotten_for_the_rest() -> None:
+    class Remembers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rnn = nn.GRU(3, 4, batch_first=True)
+            self.h: Tensor | None = None
+
+        def forward(self, x: Tensor) -> Tensor:
+            y, self.h = self.rnn(x, self.h)
+            return y
+
+    model = Remembers()
+    report = audit.model(model, example()[:1])
+    assert kinds(report) == {"state"}
+    assert report.lookahead == 0
+    assert model.h is None
+
+
+def test_a_module_is_left_as_it_was() -> None:
+    model = nn.Sequential(nn.BatchNorm1d(3), nn.Dropout())
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    seed = torch.get_rng_state()
+    audit.model(model, example().transpose(1, 2), layout="NCT", train=True)
+    assert model.training
+    assert torch.equal(torch.get_rng_state(), seed)
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, before[name])
+
+
+class Net(nn.Module):
+    """A leak three modules deep."""
+
+    class Block(nn.Module):
+        def __init__(self, norm: nn.Module) -> None:
+            super().__init__()
+            self.conv = nn.Conv1d(3, 3, 3)
+            self.norm = norm
+
+        def forward(self, x: Tensor) -> Tensor:
+            return x + torch.relu(self.norm(self.conv(F.pad(x, (2, 0)))))
+
+    def __init__(self, norm: nn.Module) -> None:
+        super().__init__()
+        blocks = [self.Block(nn.Identity()) for _ in range(4)]
+        blocks[2].norm = norm
+        self.encoder = nn.Sequential(*blocks)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.encoder(x.transpose(1, 2)).transpose(1, 2)
+
+
+def test_the_culprit_is_the_submodule_where_it_enters() -> None:
+    report = audit.model(Net(nn.GroupNorm(1, 3)), example(), at_most=0)
+    (finding,) = report.findings
+    assert (finding.kind, finding.breaks) == ("normalisation", True)
+    assert finding.culprit is not None
+    assert (finding.culprit.where, finding.culprit.what) == ("encoder.2.norm", "GroupNorm")
+    assert finding.culprit.source == "test_model.py:" + finding.culprit.source.split(":")[1]
+    assert str(finding).startswith("encoder.2.norm (GroupNorm, in group_norm at test_model.py:")
+    assert "output 0 changes with input 23" in str(finding)
+    assert [place.where for place in report.looks_ahead] == ["encoder.2.norm"]
+    assert audit.model(Net(nn.Identity()), example(), at_most=0).holds
+
+
+def test_places_are_itemised() -> None:
+    class Two(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.near = nn.Conv1d(3, 3, 3, padding=1)
+            self.far = nn.Conv1d(3, 3, 7, padding=3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.far(self.near(x.transpose(1, 2))).transpose(1, 2)
+
+    report = audit.model(Two(), example(40), at_most=3)
+    assert report.lookahead == 4
+    assert [(p.where, p.frames) for p in report.looks_ahead] == [("far", 3), ("near", 1)]
+    assert report.findings[0].culprit == report.looks_ahead[0]
+
+
+def test_the_culprit_of_a_fold_is_where_time_was_lost() -> None:
+    class Squeeze(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.pool = nn.AdaptiveAvgPool1d(1)
+            self.gate = nn.Linear(3, 3)
+
+        def forward(self, x: Tensor) -> Tensor:
+            pooled = self.pool(x.transpose(1, 2))[..., 0]
+            return x * torch.sigmoid(self.gate(pooled))[:, None]
+
+    report = audit.model(Squeeze(), example(), at_most=0)
+    assert report.findings[0].culprit is not None
+    assert report.findings[0].culprit.where == "pool"
+
+
+def test_the_culprit_of_mixed_rows() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+    norm = nn.BatchNorm1d(3)
+
+    class Mixed(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.norm = model, norm
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.norm(self.body(x).transpose(1, 2)).transpose(1, 2)
+
+    report = audit.model(Mixed(), example(), train=True)
+    (finding,) = (found for found in report.findings if found.kind == "batch")
+    assert finding.culprit is not None
+    assert finding.culprit.where == "norm"
+
+
+# Streaming
+
+
+def test_ones_own_steps_are_compared() -> None:
+    gru = nn.GRU(3, 4, batch_first=True)
+
+    def forward(x: Tensor) -> Tensor:
+        return gru(x)[0]
+
+    assert audit.model(forward, example(), step=gru).holds
+
+    def wrong_from_three(chunk: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+        return gru(chunk * (1.5 if chunk.shape[1] >= 3 else 1), state)
+
+    report = audit.model(forward, example(), step=wrong_from_three)
+    assert kinds(report) == {"streaming"}
+    assert "in chunks of [24] frames" in report.findings[0].message
+
+    def loses_its_tail(chunk: Tensor, state: Tensor | None) -> tuple[Tensor, Tensor]:
+        held = chunk[:, :0] if state is None else state
+        frames = torch.cat([held, chunk], dim=1)
+        return frames[:, :-1] + frames[:, 1:], frames[:, -1:]
+
+    def window(x: Tensor) -> Tensor:
+        return x + F.pad(x, (0, 0, 0, 1))[:, 1:]
+
+    report = audit.model(window, example(), step=loses_its_tail)
+    assert "it gives 23 outputs, whole 24" in report.findings[0].message
+    finished = audit.model(window, example(), step=loses_its_tail, finish=lambda state: state)
+    assert finished.holds
+
+
+def test_a_streaming_layer_brings_its_own_steps() -> None:
+    class Forgets(Lookahead):
+        def finish(self, state: State) -> tuple[Tensor, Tensor]:
+            return super().finish(self.start(1))
+
+    assert audit.model(Serial(GRU(3, 4), Lookahead(4, 3)), example(), at_most=3).holds
+    assert kinds(audit.model(Forgets(3, 2), example())) == {"streaming"}
+    assert audit.model(Bidirectional(GRU(3, 4)), example()).holds
+
+
+# Errors
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"example": np.ones((1, 1, 3))}, "has 1 frame"),
+        ({"example": np.ones((1, 0, 3))}, "has 0 frame"),
+        ({"example": np.full((1, 5, 3), np.nan)}, "NaN or infinity"),
+        ({"example": np.array([["a"]])}, "holds numbers"),
+        ({"example": np.ones((1, 2, 3, 4))}, "needs a layout"),
+        ({"layout": "NT"}, "has 2 axes, but the example"),
+        ({"layout": "NCC"}, "a letter of its own"),
+        ({"layout": "NCF"}, "no time axis T"),
+        ({"lengths": [9]}, "do not fit an example of 1 rows and 8 frames"),
+        ({"at_most": -1}, "from 0, not -1"),
+        ({"at_most_ms": 100}, "needs frame_ms"),
+        ({"frame_ms": 0}, "above 0 and finite, not 0"),
+        ({"observed": -1}, "from 0, not -1"),
+        ({"takes": "hints"}, "not 'hints'"),
+        ({"fn": 3}, "int is not callable"),
+        ({"fn": "missing.onnx"}, "there is no file missing.onnx"),
+        ({"fn": lambda x: x[:, :0]}, "8 frames with none"),
+        ({"fn": lambda x: x * np.nan}, "is a mask inverted"),
+        ({"fn": lambda x: x[:0]}, "rows went in, but the output has 0"),
+        ({"fn": lambda x: 1 / 0}, "ZeroDivisionError: division by zero"),
+        ({"example": None}, "an example is needed"),
+    ],
+)
+def test_errors_name_the_value_and_the_way_out(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"fn": lambda x: x, "example": np.ones((1, 8, 3)), **arguments}
+    with pytest.raises(NearfutureError, match=message):
+        audit.model(given.pop("fn"), given.pop("example"), **given)
+
+
+def test_lengths_handed_to_a_model_that_takes_none() -> None:
+    with pytest.raises(NearfutureError, match="takes='nothing'"):
+        audit.model(nn.LSTM(3, 4, batch_first=True), example(), [24, 15])
+
+
+def test_the_same_seed_gives_the_same_report() -> None:
+    model = Net(nn.GroupNorm(1, 3))
+    first, second = (audit.model(model, example(), seed=3, at_most=0) for _ in "ab")
+    assert first.to_json() == second.to_json()
+
+
+def test_assert_lookahead() -> None:
+    audit.assert_lookahead(ahead(3), example(), at_most=3)
+    with pytest.raises(AssertionError, match="at most 2 allowed"):
+        audit.assert_lookahead(ahead(3), example(), at_most=2)

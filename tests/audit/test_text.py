@@ -1,0 +1,212 @@
+"""A report on a terminal: the verdict first, every number, and nothing wider than 80 columns."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nearfuture.audit.picture import (
+    BEYOND,
+    FUTURE,
+    PAST,
+    UNSEEN,
+    allowed_frames,
+    cells,
+    edge,
+    pooled,
+)
+from nearfuture.audit.report import Report
+from nearfuture.audit.text import text
+from tests.audit.reports import LEAK, PLAIN, REPORTS
+
+
+def section(report: Report, title: str) -> str:
+    """The lines under a title, joined."""
+    blocks = [block.split("\n", 1) for block in text(report).split("\n\n")]
+    return " ".join(next(block[1] for block in blocks if block[0] == title).split())
+
+
+@pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
+def test_eighty_columns_and_no_empty_end_of_line(report: Report) -> None:
+    lines = text(report).split("\n")
+    assert max(map(len, lines)) <= 80
+    assert lines == [line.rstrip() for line in lines]
+    assert str(report) == text(report)
+
+
+@pytest.mark.parametrize(
+    ("report", "verdict"),
+    [
+        (
+            PLAIN,
+            "holds: it looks at nothing ahead of its own frame; allowed: 0 frames of lookahead",
+        ),
+        (REPORTS["lookahead only"], "holds: it looks ahead 3 frames (120 ms); allowed: 3 frames"),
+        (
+            REPORTS["bidirectional"],
+            "it looks ahead to the end of the sequence, however long; no lim",
+        ),
+        (REPORTS["not known"], "holds: how far it looks ahead is not known; no limit was set"),
+        (
+            REPORTS["upsampling"],
+            "holds: it looks ahead 1 frame (40 ms); allowed: a latency of 80 ms",
+        ),
+        (
+            REPORTS["stride"],
+            "holds: it looks ahead at least 19 frames (190 ms); allowed: 19 frames",
+        ),
+        (REPORTS["leak"], "broken: it normalises over time"),
+        (replace(PLAIN, findings=(LEAK, LEAK)), "broken: it normalises over time"),
+        (replace(PLAIN, findings=(replace(LEAK, breaks=False),)), "holds: it looks at nothing"),
+    ],
+)
+def test_the_verdict_comes_first(report: Report, verdict: str) -> None:
+    assert verdict in " ".join(text(report).split("\n\n")[0].split())
+
+
+def test_every_broken_kind_is_in_the_verdict() -> None:
+    verdict = " ".join(text(REPORTS["every kind"]).split("\n\n")[0].split())
+    assert verdict == (
+        "broken: it looks into the future, normalises over time, hears the padding, mixes the rows "
+        "of a batch, does not repeat itself, streams differently, sees the answer"
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        (PLAIN, "lookahead 0 frames"),
+        (PLAIN, "lookback as far back as the example goes"),
+        (PLAIN, "latency 40 ms in the worst case"),
+        (PLAIN, "allowed 0 frames of lookahead"),
+        (REPORTS["leak"], "lookahead the rest of the sequence, however long"),
+        (REPORTS["leak"], "latency until the sequence has ended"),
+        (
+            REPORTS["stride"],
+            "lookahead at least 19 frames (190 ms) (beyond that the influence is smaller than the "
+            "arithmetic shows)",
+        ),
+        (REPORTS["stride"], "lookahead at least 19 frames (190 ms) (beyond that the influence"),
+        (REPORTS["stride"], "latency at least 200 ms in the worst case"),
+        (REPORTS["chunked"], "allowed 8 frames (320 ms) of lookahead and a latency of 500 ms"),
+        (REPORTS["bidirectional"], "allowed no limit was set"),
+        (replace(PLAIN, frame_ms=None), "latency not known, as the duration of a frame is not"),
+        (REPORTS["not known"], "lookahead not known"),
+        (REPORTS["forecast"], "30 frames in, 30 out; the first 12 are known beforehand"),
+        (REPORTS["stride"], "200 frames in, 50 out, one for every 4"),
+        (REPORTS["upsampling"], "7 frames in, 14 out, one for every 1/2"),
+        (replace(PLAIN, seed=7), "drawn with seed 7; the same seed gives the same report."),
+    ],
+)
+def test_every_number_is_told(report: Report, line: str) -> None:
+    assert line in " ".join(text(report).split())
+
+
+def test_what_never_looks_ahead_fades_backwards_only() -> None:
+    faint = " ".join(text(replace(PLAIN, fades_back=True, lookback=90)).split())
+    assert "lookahead 0 frames allowed" in faint
+    assert "lookback at least 90 frames (3,600 ms) (beyond that" in faint
+    assert "latency 40 ms in the worst case" in faint
+
+
+def test_the_culprit_is_named_first_with_the_evidence_below() -> None:
+    assert section(REPORTS["leak"], "Found") == (
+        "✗ encoder.3.norm (GroupNorm, in group_norm at model.py:17): output 0 changes with "
+        "input 199 output 0; input 199; before 0.117283; after -1.5e-07"
+    )
+
+
+def test_what_breaks_nothing_has_another_mark() -> None:
+    found = section(replace(PLAIN, findings=(replace(LEAK, breaks=False),)), "Found")
+    assert found.startswith("! encoder.3.norm")
+
+
+def test_evidence_that_is_empty_is_not_told() -> None:
+    finding = replace(LEAK, evidence={"left_behind": [], "sizes": {"a": 1.0}, "rows": (1, 2.5)})
+    found = section(replace(PLAIN, findings=(finding,)), "Found")
+    assert found.endswith("input 199 sizes a: 1; rows 1, 2.5")
+
+
+def test_places_that_look_ahead_are_listed_and_many_are_counted() -> None:
+    assert section(REPORTS["leak"], "Looks ahead on its own") == (
+        "• encoder.3.norm (GroupNorm, in group_norm at model.py:17): the whole sequence "
+        "• encoder.0.conv (conv1d at model.py:12): 2 frames (80 ms)"
+    )
+    many = replace(REPORTS["leak"], looks_ahead=REPORTS["leak"].looks_ahead * 20)
+    assert section(many, "Looks ahead on its own").endswith("• and 30 more")
+
+
+def test_what_was_checked_and_what_was_not() -> None:
+    assert section(REPORTS["leak"], "Checked").count("•") == len(PLAIN.checked)
+    assert section(REPORTS["leak"], "Not checked") == "• streaming: no step function was given"
+    assert "Not checked" not in text(PLAIN)
+
+
+def test_the_picture_is_about_as_high_as_wide_and_labelled() -> None:
+    lines = text(REPORTS["leak"]).split("\n")
+    rows = [line for line in lines if "│" in line and "output" not in line]
+    assert len(rows) == 20
+    assert rows[0] == "        0│" + "█" * 40
+    assert rows[10] == "      100│" + "░" * 20 + "█" * 20
+    assert rows[-1].startswith("      190│░")
+    assert "          0                                    199  input" in lines
+
+
+def test_small_pictures_have_wider_cells() -> None:
+    rows = [line for line in text(REPORTS["upsampling"]).split("\n") if "│" in line][1:]
+    assert [row.split("│")[1] for row in rows[:3]] == ["░░▒▒··········"] * 2 + ["░░░░▒▒········"]
+
+
+def test_a_single_cell_of_four_million_is_seen() -> None:
+    assert "█" in text(REPORTS["long"])
+
+
+@pytest.mark.parametrize("name", ["lookahead only", "not known", "nothing came out"])
+def test_without_a_matrix_there_is_no_picture(name: str) -> None:
+    assert "Who looks at whom" not in text(REPORTS[name])
+
+
+def test_past_future_and_too_far() -> None:
+    kinds = cells(REPORTS["chunked"])
+    assert kinds[0, [0, 8, 9, 15, 16]].tolist() == [PAST, FUTURE, BEYOND, BEYOND, UNSEEN]
+    assert kinds[15, [0, 15, 16]].tolist() == [PAST, PAST, UNSEEN]
+    known = cells(REPORTS["forecast"])
+    assert known[0, [11, 12]].tolist() == [PAST, UNSEEN]
+    assert not (known > PAST).any()
+    strided = cells(REPORTS["stride"])
+    assert strided[5, [20, 21, 39, 40]].tolist() == [PAST, FUTURE, FUTURE, UNSEEN]
+
+
+@pytest.mark.parametrize(
+    ("frames", "ms", "frame_ms", "allowed"),
+    [
+        (None, None, 40.0, None),
+        (3, None, None, 3),
+        (None, 760.0, 40.0, 18),
+        (None, 0.3, 0.1, 2),  # 0.3 / 0.1 is 2.9999999999999996
+        (None, 39.0, 40.0, -1),
+        (None, 760.0, None, None),
+        (5, 760.0, 40.0, 5),
+        (math.inf, None, 40.0, math.inf),
+    ],
+)
+def test_limits_in_frames(
+    frames: float | None, ms: float | None, frame_ms: float | None, allowed: float | None
+) -> None:
+    report = replace(PLAIN, at_most=frames, at_most_ms=ms, frame_ms=frame_ms)
+    assert allowed_frames(report) == allowed
+    if allowed is not None:
+        assert edge(report, allowed)[0] == min(allowed + 1, 200)
+
+
+def test_less_than_its_own_frame_may_be_too_far() -> None:
+    report = replace(PLAIN, at_most=None, at_most_ms=39.0)
+    assert cells(report)[3, :5].tolist() == [PAST, PAST, PAST, BEYOND, UNSEEN]
+
+
+def test_pooling_keeps_the_gravest() -> None:
+    values = np.zeros((7, 5), np.uint8)
+    values[6, 4] = BEYOND
+    assert pooled(values, 3, 2).tolist() == [[0, 0], [0, 0], [0, BEYOND]]
+    assert pooled(values, 7, 5).tolist() == values.tolist()

@@ -72,7 +72,7 @@ MUTANTS = (
     ),
     Mutant(
         "prefill: c of the LSTM after the padding",
-        "layers/recurrent.py",
+        "layers/cell.py",
         "        return last if bool((lengths == y.shape[1]).all()) else None",
         "        return last",
         ("lstm",),
@@ -83,6 +83,42 @@ MUTANTS = (
         "        return mask(self.sequence(x, start)[0], lengths), lengths",
         "        return self.sequence(x, start)[0], lengths",
         ("gru",),
+    ),
+    Mutant(
+        "batch norm: padding counted as frames",
+        "layers/normalization.py",
+        "        count = lengths.sum()[None] * self.bands",
+        "        count = torch.full_like(lengths[:1], x.shape[0] * x.shape[1] * self.bands)",
+        ("batch norm",),
+    ),
+    Mutant(
+        "batch norm: the mean subtracted from padding too",
+        "layers/normalization.py",
+        "        distance = mask((values - mean[:, None]).flatten(2), lengths)",
+        "        distance = (values - mean[:, None]).flatten(2)",
+        ("batch norm of 2 channels",),
+    ),
+    Mutant(
+        "batch norm not folded into the weights of the kernel",
+        "layers/recurrent.py",
+        "            return [scale[:, None] * self.weight_ih, "
+        "self.weight_hh, shift, torch.zeros_like(shift)]",
+        "            return [self.weight_ih, self.weight_hh, shift, torch.zeros_like(shift)]",
+        ("gru batch norm",),
+    ),
+    Mutant(
+        "cumulative norm: padding of the chunk counted as frames",
+        "layers/normalization.py",
+        "        return mask(y, lengths), lengths, (history[:, -1], count + lengths)",
+        "        return mask(y, lengths), lengths, (history[:, -1], count + x.shape[1])",
+        ("cumulative norm",),
+    ),
+    Mutant(
+        "a shared projection read backwards from the padding",
+        "layers/bidirectional.py",
+        "        back = self.back.run(reverse(projected, lengths), start)",
+        "        back = self.back.run(projected.flip(1), start)",
+        ("bidirectional shared batch norm",),
     ),
     Mutant(
         "NaN survives a mask of 0",

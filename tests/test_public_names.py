@@ -26,6 +26,8 @@ FLAGS = {
         "--bidirectional",
         "--merge",
         "--share-input",
+        "--batch-norm",
+        "--no-batch-norm",
         "--layer-norm",
         "--no-layer-norm",
         "--mixing",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nearfuture.budget import Blueprint, ConvolutionShape, deep_speech_2
+from nearfuture.budget import Blueprint, ConvolutionShape, deep_speech_2_deployed
 from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
 from nearfuture.speech.presets import small
@@ -33,7 +33,7 @@ def test_the_bidirectional_twin() -> None:
 
 
 def test_deep_speech_2_is_more_than_760_ms() -> None:
-    plan = deep_speech_2()
+    plan = deep_speech_2_deployed()
     assert plan.frame_ms == 40
     items = {item.name: item.ms for item in plan.latency(19).items}
     assert items == {"window": 20, "convolution 1": 50, "convolution 2": 100, "lookahead": 760}
@@ -82,6 +82,7 @@ def test_a_convolution_over_time_reads_all_bands() -> None:
         ({"hidden": 0}, "not 0"),
         ({"mels": 0}, "mels"),
         ({"merge": "sum"}, "one direction"),
+        ({"batch_norm": True}, "biases=1, not 2"),
     ],
 )
 def test_what_makes_no_model_is_refused_by_name(options: dict[str, Any], message: str) -> None:

@@ -38,7 +38,8 @@ def row(text: str, name: str) -> list[str]:
     [
         (),
         ("--budget", "400"),
-        ("--preset", "deep-speech-2"),
+        ("--preset", "deep-speech-2-deployed"),
+        ("--preset", "deep-speech-2-research"),
         ("--bidirectional", "--merge", "sum", "--share-input"),
     ],
 )
@@ -63,10 +64,11 @@ def test_the_small_model(capsys: Capture, width: int) -> None:
 
 
 def test_deep_speech_2_says_what_760_ms_leaves_out(capsys: Capture, width: int) -> None:
-    run("--preset", "deep-speech-2")
+    run("--preset", "deep-speech-2-deployed")
     text = capsys.readouterr().out
     assert row(text, "worst case") == ["930"]
     assert row(text, "lookahead 19")[0] == "51,200"
+    assert row(text, "batch norm × 7")[0] == f"{5 * 3 * 2560 + 2 * 32:,}"
     assert "it leaves out 170 ms of window and convolutions" in " ".join(text.split())
 
 
@@ -75,6 +77,15 @@ def test_a_bidirectional_model_waits_for_the_end(capsys: Capture, width: int) ->
     text = capsys.readouterr().out
     assert row(text, "worst case") == ["end of utterance"]
     assert "1 s: 1,000 ms, 5 s: 5,000 ms, 20 s: 20,000 ms" in " ".join(text.split())
+
+
+def test_the_research_model_shares_its_input_weights(capsys: Capture) -> None:
+    answer = report(capsys, "--preset", "deep-speech-2-research")
+    assert answer["heads"][0]["worst_ms"] is None
+    layers = {layer["name"]: layer["parameters"] for layer in answer["layers"]}
+    assert layers["GRU 2 1760 → 1760"] == 3 * (1760 * 1760 * 3 + 1760)
+    apart = report(capsys, "--preset", "deep-speech-2-research", "--merge", "concat")
+    assert apart["total"]["parameters"] > answer["total"]["parameters"]
 
 
 def test_json_says_what_the_tables_say(capsys: Capture) -> None:
@@ -98,7 +109,7 @@ def test_json_has_no_infinity(capsys: Capture) -> None:
 def test_every_size_counts(capsys: Capture) -> None:
     default = report(capsys)
     for arguments in (
-        ("--preset", "deep-speech-2"),
+        ("--preset", "deep-speech-2-deployed"),
         ("--frames", "0,4"),
         ("--rate", "16000"),
         ("--window-ms", "20"),
@@ -113,6 +124,7 @@ def test_every_size_counts(capsys: Capture) -> None:
         ("--layers", "4"),
         ("--biases", "1"),
         ("--bidirectional",),
+        ("--batch-norm", "--biases", "1"),
         ("--no-layer-norm",),
         ("--mixing",),
         ("--no-output-hidden",),
@@ -137,6 +149,7 @@ def test_every_size_counts(capsys: Capture) -> None:
         (("--merge", "concat"), "--merge"),
         (("--share-input",), "--share-input"),
         (("--causal-conv",), "--conv"),
+        (("--batch-norm",), "biases=1, not 2"),
         (("--frames", "0,x"), "'0,x'"),
         (("--conv", "3,2"), "'3,2'"),
         (("--bidirectional", "--frames", "4"), "waits for what is already there"),

@@ -78,6 +78,13 @@ def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path) -> None:
         (["--task", "digits", "--manifest", "x.tsv"], "not both"),
         (["--manifest", "nowhere.tsv"], "nowhere.tsv"),
         (["--manifest", str(MANIFEST), "--steps", "0"], "at least 1 step"),
+        (
+            [
+                *("--manifest", str(MANIFEST)),
+                *("--preset", "deep-speech-2-research", "--models", "streaming"),
+            ],
+            "cannot stream; choose --preset deep-speech-2-deployed",
+        ),
     ],
 )
 def test_mistakes_are_told_in_one_line(

@@ -17,7 +17,7 @@ from nearfuture.export import export_bundle, verify
 from nearfuture.export.offline import OfflineGraph
 from nearfuture.export.verification import TOLERANCE
 from nearfuture.export.weights import SMALLEST
-from nearfuture.layers import RNN, Bidirectional
+from nearfuture.layers import GRU, Bidirectional
 from nearfuture.runtime import Bundle, OfflineEngine
 from nearfuture.speech import Recognizer, RecognizerConfig
 from tests.waveform import assert_close, signals, torch_log_probs
@@ -184,11 +184,11 @@ def test_training_is_plain_json(recognizer: Recognizer, tmp_path: Path) -> None:
         )
 
 
-def test_the_offline_graph_knows_only_gru(twin: Recognizer) -> None:
+def test_the_offline_graph_needs_biases(twin: Recognizer) -> None:
     other = copy.deepcopy(twin)
     block = list(other.encoder)[2]
-    block.inner.layers[1] = Bidirectional(RNN(32, 32), merge="sum")
-    with pytest.raises(NearfutureError, match="not RNN"):
+    block.inner.layers[1] = Bidirectional(GRU(32, 32, bias=False), merge="sum")
+    with pytest.raises(NearfutureError, match="with biases"):
         OfflineGraph(other)
 
 

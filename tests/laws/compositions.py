@@ -7,15 +7,17 @@ from torch import nn
 
 from nearfuture import layers
 from nearfuture.layers import StreamingLayer
+from tests.laws.registry import settled
 
 __all__ = ["build", "compositions"]
 
 _WIDTHS = st.integers(1, 3)
+_BIASES = st.sampled_from(["", ", bias=False", ", batch_norm=True"])
 
 
 def build(source: str) -> Callable[[], StreamingLayer]:
-    """A function that makes the layer."""
-    return lambda: eval(source, {**vars(layers), "nn": nn})
+    """A function that makes the layer, its batch norms settled."""
+    return lambda: settled(eval(source, {**vars(layers), "nn": nn}))
 
 
 @st.composite
@@ -42,8 +44,11 @@ def _serial(draw: st.DrawFn, width: int, *, same: bool, depth: int, streaming: b
 def _link(
     draw: st.DrawFn, width: int, *, same: bool, depth: int, streaming: bool
 ) -> tuple[str, int]:
-    kinds = ["RNN", "GRU", "LSTM", "Lookahead", "at", "Linear", "Convolution"]
-    kinds += ["LayerNorm"] if width > 1 else []  # of one feature it is constant
+    kinds = ["RNN", "GRU", "LSTM", "Lookahead", "at", "Linear", "Convolution", "Convolution2d"]
+    kinds += ["SequenceBatchNorm"]
+    kinds += (
+        ["LayerNorm", "RMSNorm", "CumulativeLayerNorm"] if width > 1 else []
+    )  # of one feature it is constant
     kinds += [] if streaming else ["Bidirectional"] * 3
     kinds += ["Residual"] * 2 if depth else []
     kinds += [] if same else ["Stack", "strided", "complete"]
@@ -52,24 +57,28 @@ def _link(
     few = st.integers(0, 3)
     if kind == "RNN":
         f = draw(st.sampled_from(["tanh", "relu", "clipped_relu"]))
-        return f"RNN({width}, {out}, nonlinearity={f!r})", out
+        return f"RNN({width}, {out}, nonlinearity={f!r}{draw(_BIASES)})", out
     if kind in ("GRU", "LSTM"):
-        return f"{kind}({width}, {out}, bias={draw(st.booleans())})", out
+        return f"{kind}({width}, {out}{draw(_BIASES)})", out
     if kind == "Lookahead":
         return f"Lookahead({width}, {draw(st.integers(0, 5))})", width
     if kind == "at":
         return f"Lookahead({width}, (0, 2, 4)).at({draw(st.sampled_from([0, 2, 4]))})", width
-    if kind == "LayerNorm":
-        return f"LayerNorm({width})", width
+    if kind.endswith("Norm"):
+        return f"{kind}({width})", width
     if kind == "Linear":
         return f"Pointwise(nn.Linear({width}, {out}), {width}, {out})", out
     if kind == "Convolution":
         return f"Convolution({width}, {out}, left={draw(few)}, right={draw(few)})", out
+    if kind == "Convolution2d":
+        sizes = f"({width}, {out}), bands=1, band_kernel={draw(st.integers(1, 3))}"
+        return f"Convolution2d({sizes}, left={draw(few)}, right={draw(few)})", out
     if kind == "Bidirectional":
         cell = draw(st.sampled_from(["RNN", "GRU", "LSTM"]))
         merge = draw(st.sampled_from(["concat", "sum"]))
         shared = draw(st.booleans())
-        source = f"Bidirectional({cell}({width}, {out}), merge={merge!r}, share_input={shared})"
+        cell = f"{cell}({width}, {out}{draw(_BIASES)})"
+        source = f"Bidirectional({cell}, merge={merge!r}, share_input={shared})"
         return source, out * 2 if merge == "concat" else out
     if kind == "Residual":
         inner = draw(_serial(width, same=True, depth=depth - 1, streaming=streaming))

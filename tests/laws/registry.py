@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import torch
 from torch import nn
 
 from nearfuture.layers import (
@@ -10,14 +11,30 @@ from nearfuture.layers import (
     RNN,
     Bidirectional,
     Convolution,
+    Convolution2d,
+    CumulativeLayerNorm,
     LayerNorm,
     Lookahead,
     Pointwise,
     Residual,
+    RMSNorm,
+    SequenceBatchNorm,
     Serial,
     Stack,
     StreamingLayer,
 )
+
+
+def settled(layer: StreamingLayer) -> StreamingLayer:
+    """The layer after three batches, so that its batch norms no longer leave an input as it is."""
+    for module in layer.modules():
+        if isinstance(module, SequenceBatchNorm):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.normal_(module.bias)
+    for frames in (9, 6, 4):
+        layer.train()(2 * torch.randn(3, frames, layer.input_size) + 1, torch.tensor([frames] * 3))
+    return layer
+
 
 STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     # recurrent
@@ -29,6 +46,12 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     "gru no bias": lambda: GRU(3, 4, bias=False),
     "lstm": lambda: LSTM(3, 4),
     "lstm no bias": lambda: LSTM(3, 4, bias=False),
+    "rnn batch norm": lambda: settled(RNN(3, 4, batch_norm=True)),
+    "rnn clipped batch norm": lambda: settled(
+        RNN(3, 4, nonlinearity="clipped_relu", batch_norm=True)
+    ),
+    "gru batch norm": lambda: settled(GRU(3, 4, batch_norm=True)),
+    "lstm batch norm": lambda: settled(LSTM(3, 4, batch_norm=True)),
     # lookahead
     "lookahead 0": lambda: Lookahead(3, 0),
     "lookahead 1": lambda: Lookahead(3, 1),
@@ -50,11 +73,20 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     "convolution complete": lambda: Convolution(3, 2, right=2, padded=False),
     "convolution complete stride 2": lambda: Convolution(3, 2, right=2, stride=2, padded=False),
     "convolution complete stride 3": lambda: Convolution(3, 2, right=6, stride=3, padded=False),
+    "convolution 2d": lambda: Convolution2d((1, 2), bands=3, band_kernel=3, left=1, right=1),
+    "convolution 2d causal": lambda: Convolution2d((2, 1), bands=2, band_kernel=2, left=3),
+    "convolution 2d strides": lambda: Convolution2d(
+        (2, 2), bands=3, band_kernel=3, band_stride=2, left=2, right=2, stride=2, bias=False
+    ),
     "stack of 1": lambda: Stack(3, 1),
     "stack of 2": lambda: Stack(3, 2),
     "stack of 4": lambda: Stack(2, 4),
     # frame by frame
     "layer norm": lambda: LayerNorm(3),
+    "rms norm": lambda: RMSNorm(3),
+    "batch norm": lambda: settled(SequenceBatchNorm(3)),
+    "batch norm of 2 channels": lambda: settled(SequenceBatchNorm(6, bands=3)),
+    "cumulative norm": lambda: CumulativeLayerNorm(3),
     "linear": lambda: Pointwise(nn.Linear(3, 2), 3, 2),
     "linear and relu": lambda: Pointwise(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), 3, 4),
     # shortcuts
@@ -65,6 +97,9 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     "residual two lookaheads": lambda: Residual(Serial(Lookahead(3, 2), Lookahead(3, 3))),
     "residual nested": lambda: Residual(
         Serial(Residual(Serial(LSTM(3, 3), Lookahead(3, 1))), Lookahead(3, 2))
+    ),
+    "residual norms": lambda: settled(
+        Residual(Serial(CumulativeLayerNorm(3), Lookahead(3, 2), SequenceBatchNorm(3), RMSNorm(3)))
     ),
     # compositions
     "serial of one": lambda: Serial(GRU(3, 4)),
@@ -89,6 +124,18 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
         GRU(4, 4),
         Lookahead(4, 3),
     ),
+    "deep speech 2 deployed": lambda: settled(
+        Serial(
+            Convolution2d((1, 2), bands=4, band_kernel=3, band_stride=2, left=1, right=1, stride=2),
+            SequenceBatchNorm(4, bands=2),
+            Pointwise(nn.Hardtanh(0, 20), 4),
+            Convolution2d((2, 2), bands=2, band_kernel=3, left=2, stride=2, bias=False),
+            SequenceBatchNorm(4, bands=2),
+            GRU(4, 3, batch_norm=True),
+            GRU(3, 3, batch_norm=True),
+            Lookahead(3, 2),
+        )
+    ),
     "residual recogniser": lambda: Serial(
         Stack(2, 2),
         Pointwise(nn.Linear(4, 3), 4, 3),
@@ -108,8 +155,26 @@ OFFLINE: dict[str, Callable[[], StreamingLayer]] = {
     "bidirectional sum": lambda: Bidirectional(GRU(3, 4), merge="sum"),
     "bidirectional shared": lambda: Bidirectional(GRU(3, 4), share_input=True),
     "bidirectional sum shared": lambda: Bidirectional(LSTM(3, 4), merge="sum", share_input=True),
+    "bidirectional batch norm": lambda: settled(Bidirectional(LSTM(3, 4, batch_norm=True))),
+    "bidirectional shared batch norm": lambda: settled(
+        Bidirectional(GRU(3, 4, batch_norm=True), merge="sum", share_input=True)
+    ),
+    "bidirectional shared clipped batch norm": lambda: settled(
+        Bidirectional(
+            RNN(3, 4, nonlinearity="clipped_relu", batch_norm=True), merge="sum", share_input=True
+        )
+    ),
     "residual bidirectional": lambda: Residual(Bidirectional(GRU(3, 3), merge="sum")),
     "two bidirectional": lambda: Serial(Bidirectional(GRU(3, 2)), Bidirectional(GRU(4, 2))),
+    "deep speech 2 research": lambda: settled(
+        Serial(
+            Convolution2d((1, 2), bands=4, band_kernel=3, band_stride=2, left=1, right=1, stride=2),
+            SequenceBatchNorm(4, bands=2),
+            Pointwise(nn.Hardtanh(0, 20), 4),
+            Bidirectional(GRU(4, 3, batch_norm=True), merge="sum", share_input=True),
+            Bidirectional(GRU(3, 3, batch_norm=True), merge="sum", share_input=True),
+        )
+    ),
     "bidirectional after stride": lambda: Serial(
         Convolution(3, 4, left=1, right=1, stride=2), Bidirectional(GRU(4, 3)), Lookahead(6, 2)
     ),

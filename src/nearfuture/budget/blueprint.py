@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nearfuture.budget.cost import (
+    GATES,
     Cell,
     Cost,
     Merge,
+    batch_norm_cost,
     convolution_cost,
     features_cost,
     layer_norm_cost,
@@ -19,7 +21,7 @@ from nearfuture.budget.field import ReceptiveField
 from nearfuture.budget.latency import Latency, algorithmic_latency
 from nearfuture.error import NearfutureError
 
-__all__ = ["Blueprint", "ConvolutionShape", "deep_speech_2"]
+__all__ = ["Blueprint", "ConvolutionShape"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,8 @@ class Blueprint:
         bidirectional: each layer also runs from the end to the start.
         merge: how two directions meet: "concat" or "sum".
         share_input: two directions share their input weights.
+        batch_norm: a batch normalisation above each convolution and on each recurrent layer's input
+            projection (Deep Speech 2 §3.2); its shift is their one bias.
         layer_norm: a layer normalisation below each recurrent layer and one above them all.
         heads: lookaheads in frames, one head each; empty in a bidirectional model.
         mixing: lookaheads of whole matrices instead of one weight per channel.
@@ -107,6 +111,7 @@ class Blueprint:
     bidirectional: bool = False
     merge: Merge = "concat"
     share_input: bool = False
+    batch_norm: bool = False
     layer_norm: bool = True
     heads: tuple[int, ...] = (0, 4, 8, 19)
     mixing: bool = False
@@ -135,6 +140,10 @@ class Blueprint:
             raise NearfutureError(f"a lookahead is 0 frames or more, not {min(self.heads)}")
         if len(set(self.heads)) < len(self.heads):
             raise NearfutureError(f"each lookahead has one head, not {self.heads}")
+        if self.batch_norm and self.biases != 1:
+            raise NearfutureError(
+                f"a batch norm's shift is the one bias of each gate: biases=1, not {self.biases}"
+            )
         list(self.costs(max(self.heads, default=None)))  # sizes that no layer can have raise here
 
     @property
@@ -188,6 +197,7 @@ class Blueprint:
         runs //= self.stack
         shapes = self._shapes()
         channels, bands = next(shapes)
+        scales = Cost()
         for number, convolution in enumerate(self.convolutions, start=1):
             before, (channels, bands) = (channels, bands), next(shapes)
             runs //= convolution.stride
@@ -200,6 +210,7 @@ class Blueprint:
             )
             name = f"convolution {number} {before[0]}×{before[1]} → {channels}×{bands}"
             yield name, cost.times(runs)
+            scales += batch_norm_cost(channels)
         size = channels * bands
         if self.project:
             yield f"projection {size} → {self.hidden}", linear_cost(size, self.hidden)
@@ -218,7 +229,11 @@ class Blueprint:
             )
             yield f"{self.cell.upper()} {number} {size} → {width}", cost
             norm += layer_norm_cost(size)
+            projections = 1 if self.share_input else 1 + self.bidirectional
+            scales += batch_norm_cost(GATES[self.cell] * self.hidden * projections)
             size = width
+        if self.batch_norm:
+            yield f"batch norm × {len(self.convolutions) + self.layers}", scales
         if self.layer_norm:
             yield f"layer norm × {self.layers + 1}", norm + layer_norm_cost(width)
         if frames is not None:
@@ -251,37 +266,3 @@ class Blueprint:
             bands = -(-bands // convolution.band_stride) if convolution.band_kernel else 1
             channels = convolution.channels
             yield channels, bands
-
-
-def deep_speech_2(*, heads: tuple[int, ...] = (19,)) -> Blueprint:
-    """The deployed model of Deep Speech 2, with two strides of 2 so that a frame is 40 ms.
-
-    Windows of 20 ms as in the paper, two convolutions over time and frequency, five GRU layers of
-    2560 and a lookahead of 19 frames; 16 kHz, one bias per gate (batch normalisation folded in).
-    The paper's 19 × 40 ms = 760 ms leave out the window and the convolutions.
-
-    Source: arXiv 1512.02595 §3.5 and §3.7.
-
-    >>> latency = deep_speech_2().latency(19)
-    >>> [(item.name, item.ms) for item in latency.items]  # doctest: +NORMALIZE_WHITESPACE
-    [('window', 20.0), ('convolution 1', 50.0), ('convolution 2', 100.0), ('lookahead', 760.0)]
-    >>> latency.worst_ms
-    930.0
-    """
-    return Blueprint(
-        rate=16000,
-        window_ms=20.0,
-        mels=None,
-        stack=1,
-        convolutions=(
-            ConvolutionShape(kernel=11, stride=2, channels=32, band_kernel=41, band_stride=2),
-            ConvolutionShape(kernel=11, stride=2, channels=32, band_kernel=21, band_stride=2),
-        ),
-        project=False,
-        hidden=2560,
-        layers=5,
-        biases=1,
-        layer_norm=False,
-        output_hidden=False,
-        heads=heads,
-    )

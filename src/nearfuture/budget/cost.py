@@ -10,9 +10,11 @@ from typing import Literal
 from nearfuture.error import NearfutureError
 
 __all__ = [
+    "GATES",
     "Cell",
     "Cost",
     "Merge",
+    "batch_norm_cost",
     "convolution_cost",
     "features_cost",
     "layer_norm_cost",
@@ -24,7 +26,7 @@ __all__ = [
 Cell = Literal["rnn", "gru", "lstm"]
 Merge = Literal["concat", "sum"]
 
-_GATES = {"rnn": 1, "gru": 3, "lstm": 4}
+GATES: dict[Cell, int] = {"rnn": 1, "gru": 3, "lstm": 4}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,8 +124,8 @@ def recurrent_cost(
     1.94
     """
     _positive(input_size=input_size, hidden_size=hidden_size, layers=layers)
-    if cell not in _GATES:
-        raise NearfutureError(f"a cell is one of {', '.join(_GATES)}, not {cell!r}")
+    if cell not in GATES:
+        raise NearfutureError(f"a cell is one of {', '.join(GATES)}, not {cell!r}")
     if merge not in ("concat", "sum"):
         raise NearfutureError(f"two directions merge by concat or sum, not {merge!r}")
     if biases not in (0, 1, 2):
@@ -132,7 +134,7 @@ def recurrent_cost(
         raise NearfutureError(
             "one direction has nothing to merge or to share; ask for bidirectional=True"
         )
-    gates, directions = _GATES[cell], 2 if bidirectional else 1
+    gates, directions = GATES[cell], 2 if bidirectional else 1
     inputs = 1 if share_input else directions  # copies of W and of its bias
     width = hidden_size * (directions if merge == "concat" else 1)
     weights = bias = 0
@@ -239,6 +241,22 @@ def layer_norm_cost(size: int) -> Cost:
     """
     _positive(size=size)
     return Cost(parameters=2 * size, flops_per_frame=7 * size)
+
+
+def batch_norm_cost(size: int) -> Cost:
+    """The cost of a batch normalisation over D values: a scale each.
+
+    Its shift is the bias of the layer it normalises, which is counted there. When the model runs,
+    both are multiplied into that layer's weights: no operation is left.
+
+    Raises:
+        NearfutureError: for a size below 1.
+
+    >>> batch_norm_cost(192)
+    Cost(parameters=192, flops_per_frame=0)
+    """
+    _positive(size=size)
+    return Cost(parameters=size)
 
 
 def features_cost(

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.console import Console
@@ -17,9 +17,9 @@ from nearfuture.budget import (
     Cost,
     Latency,
     Merge,
-    deep_speech_2,
     largest_lookahead,
 )
+from nearfuture.budget.presets import PRESETS, Preset
 from nearfuture.error import NearfutureError
 
 __all__ = ["budget"]
@@ -31,7 +31,7 @@ Costs = list[tuple[str, Cost]]
 
 def budget(
     *,
-    preset: Literal["small", "deep-speech-2"] = "small",
+    preset: Preset = "small",
     budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
     frames: str | None = None,
     rate: int | None = None,
@@ -49,6 +49,7 @@ def budget(
     bidirectional: Flag = False,
     merge: Merge | None = None,
     share_input: Flag = False,
+    batch_norm: bool | None = None,
     layer_norm: bool | None = None,
     mixing: Flag = False,
     output_hidden: bool | None = None,
@@ -82,6 +83,8 @@ def budget(
         bidirectional: Each layer also runs from the end of the utterance to its start.
         merge: How two directions meet; concat unless said otherwise.
         share_input: Two directions share their input weights.
+        batch_norm: A batch normalisation on each convolution and input projection; its shift is
+            their one bias.
         layer_norm: A layer normalisation below each recurrent layer, and one above them all.
         mixing: Lookaheads of whole matrices instead of one weight per channel.
         output_hidden: A linear layer more below the output.
@@ -90,7 +93,8 @@ def budget(
         quantum_wait_ms: Longest wait for a quantum of audio to fill, in ms.
         as_json: Print one JSON object instead of tables.
     """
-    if not bidirectional and (merge is not None or share_input):
+    start = PRESETS[preset]()
+    if not (bidirectional or start.bidirectional) and (merge is not None or share_input):
         raise NearfutureError("--merge and --share-input have no effect without --bidirectional")
     sizes = {
         "rate": rate,
@@ -103,19 +107,20 @@ def budget(
         "layers": layers,
         "biases": biases,
         "merge": merge,
+        "batch_norm": batch_norm,
         "layer_norm": layer_norm,
         "output_hidden": output_hidden,
         "outputs": outputs,
     }
     changes: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
-    changes |= {"bidirectional": bidirectional, "share_input": share_input, "mixing": mixing}
+    flags = {"bidirectional": bidirectional, "share_input": share_input, "mixing": mixing}
+    changes |= {name: True for name, given in flags.items() if given}
     if mels is not None:
         changes["mels"] = mels or None
     if frames is not None:
         changes["heads"] = _numbers("--frames", frames)
     elif bidirectional:
         changes["heads"] = ()
-    start = deep_speech_2() if preset == "deep-speech-2" else Blueprint()
     convolutions = start.convolutions if conv is None else tuple(map(_convolution, conv))
     if causal_conv and not convolutions:
         raise NearfutureError("--causal-conv has no effect without --conv")

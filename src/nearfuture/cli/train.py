@@ -24,6 +24,7 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from nearfuture.budget.presets import Preset
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def train(
     *,
     task: Literal["digits"] | None = None,
     manifest: Path | None = None,
-    preset: Literal["tiny", "small"] = "small",
-    rate: int = 8000,
+    preset: Preset = "small",
+    rate: int | None = None,
     models: Literal["both", "streaming", "bidirectional"] = "both",
     steps: int = 6000,
     seed: int = 0,
@@ -56,8 +57,10 @@ def train(
         manifest: Your own recordings instead: a tab-separated file with a header and the columns
             path and transcript; with a column split, rows of "train" are trained on and rows of
             "dev" are watched.
-        preset: Size of the models.
-        rate: Samples per second the models hear; recordings are resampled.
+        preset: Size of the models. The research model of Deep Speech 2 is bidirectional and has no
+            streaming twin.
+        rate: Samples per second the models hear, the preset's own unless given; recordings are
+            resampled.
         models: Which of the two to train.
         steps: Training steps of the streaming model; the bidirectional one takes two thirds as
             many, which cost as much time.
@@ -81,8 +84,15 @@ def train(
             f"install it with: pip install 'nearfuture[train]'"
         ) from error
 
-    config = dataclasses.replace(PRESETS[preset](symbols=_symbols(manifest)), rate=rate)
-    configs = {"streaming": config, "bidirectional": config.twin()}
+    config = PRESETS[preset](symbols=_symbols(manifest))
+    config = config if rate is None else dataclasses.replace(config, rate=rate)
+    configs = {} if config.bidirectional else {"streaming": config}
+    configs["bidirectional"] = config.twin()
+    if models == "streaming" and config.bidirectional:
+        raise NearfutureError(
+            f"{preset} reads every recording to its end before its first output and cannot stream; "
+            f"choose --preset deep-speech-2-deployed, or --models bidirectional"
+        )
     names = list(configs) if models == "both" else [models]
     threads = max(1, (os.cpu_count() or 1) // len(names))
     jobs = [

@@ -13,13 +13,14 @@ from typing import Any
 import onnx
 import torch
 
-from nearfuture.budget import algorithmic_latency
+from nearfuture.budget import ReceptiveField, algorithmic_latency
 from nearfuture.error import NearfutureError
 from nearfuture.export.offline import OfflineGraph
 from nearfuture.export.streaming import FinishGraph, StepGraph
 from nearfuture.export.translation import translate
 from nearfuture.export.verification import verify
 from nearfuture.export.weights import WeightFile
+from nearfuture.layers import Recurrent
 from nearfuture.runtime.manifest import SCHEMA, Manifest, StoredFile
 from nearfuture.speech import Recognizer
 
@@ -92,7 +93,8 @@ def _write(
     trainable: bool,
 ) -> None:
     quantum, first = quantum_samples(model)
-    graphs = _offline(model) if model.lookahead is None else _streaming(model, quantum, first)
+    lean = _folded(model)
+    graphs = _offline(lean) if model.lookahead is None else _streaming(lean, quantum, first)
     weights = WeightFile("weights.bin")
     for file_name, graph in graphs.items():
         weights.take(graph)
@@ -105,7 +107,7 @@ def _write(
 
         (folder / "weights.safetensors").write_bytes(save(model.state_dict()))
     config = model.config
-    window = model.features.field.then(next(iter(model.encoder)).field)
+    window = _window(model)
     manifest = Manifest(
         name=name,
         description=description,
@@ -126,6 +128,26 @@ def _write(
     )
     content = json.dumps(manifest.to_json(), ensure_ascii=False, indent=2, allow_nan=False)
     (folder / "model.json").write_text(content + "\n", encoding="utf-8")
+
+
+def _folded(model: Recognizer) -> Recognizer:
+    """A copy whose recurrent layers have their batch norms multiplied into their weights."""
+    lean = copy.deepcopy(model)
+    for parent in list(lean.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, Recurrent):
+                setattr(parent, name, child.folded())
+    return lean
+
+
+def _window(model: Recognizer) -> ReceptiveField:
+    """The samples a frame stands for: of complete windows, without the context around them."""
+    field: ReceptiveField = model.features.field
+    for layer in model.encoder:
+        if layer.field.padded:
+            break
+        field = field.then(layer.field)
+    return field
 
 
 def quantum_samples(model: Recognizer) -> tuple[int, int]:

@@ -6,13 +6,23 @@ Shapes: `B` batch, `N` samples, `T` frames, `D` features in, `H` hidden, `V` voc
 from __future__ import annotations
 
 import copy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nearfuture.error import NearfutureError
-from nearfuture.layers import GRU, Bidirectional, StreamingLayer, Windowed
+from nearfuture.layers import (
+    GRU,
+    LSTM,
+    RNN,
+    Bidirectional,
+    Recurrent,
+    StreamingLayer,
+    Windowed,
+)
+from nearfuture.layers.cell import CLIP
 from nearfuture.speech import Recognizer
 
 __all__ = ["OfflineGraph"]
@@ -29,7 +39,7 @@ class OfflineGraph(nn.Module):
         model: a bidirectional recogniser in eval mode; it is not changed.
 
     Raises:
-        NearfutureError: for cells other than GRU.
+        NearfutureError: for recurrent cells without biases.
     """
 
     def __init__(self, model: Recognizer) -> None:
@@ -38,7 +48,7 @@ class OfflineGraph(nn.Module):
         for parent in list(self.model.modules()):
             for name, child in list(parent.named_children()):
                 if isinstance(child, Bidirectional):
-                    setattr(parent, name, _OnnxGRU(child))
+                    setattr(parent, name, _OnnxRecurrence(child))
 
     def forward(self, pcm: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """The graph itself, as in the equation above."""
@@ -54,30 +64,49 @@ def _roomy(layer: StreamingLayer, x: Tensor, lengths: Tensor) -> tuple[Tensor, T
     return layer(x, lengths)
 
 
-class _OnnxGRU(nn.Module):
-    """Both directions as one ONNX `GRU`, which reverses each row by its own length.
+_GATES: dict[type[Recurrent], tuple[str, tuple[int, ...]]] = {
+    RNN: ("RNN", (0,)),
+    GRU: ("GRU", (1, 0, 2)),  # z, r, n of torch's r, z, n
+    LSTM: ("LSTM", (0, 3, 1, 2)),  # i, o, f, g of torch's i, f, g, o
+}
+"""The operator of a cell, and its order of gates."""
 
-    Its order of gates is z, r, n; its `linear_before_reset` is torch's form of the candidate. It
-    exists only inside an export: eager torch cannot run it.
+
+class _OnnxRecurrence(nn.Module):
+    """Both directions as one ONNX operator, which reverses each row by its own length.
+
+    `linear_before_reset` is torch's form of a GRU's candidate; a clipped ReLU is a ReLU of a sum
+    that was clipped before. It exists only inside an export: eager torch cannot run it.
     """
 
     def __init__(self, layer: Bidirectional) -> None:
         super().__init__()
-        pair = (layer.ahead, layer.back)
-        if not all(isinstance(part, GRU) for part in pair):
-            cell = type(layer.ahead).__name__
-            raise NearfutureError(f"the offline graph knows GRU cells only, not {cell}")
+        pair = (layer.ahead.folded(), layer.back.folded())
+        self.operator, order = _GATES[type(layer.ahead)]
         self.hidden = layer.ahead.output_size
         self.merge = layer.merge
-        self.weight = nn.Parameter(_both([part.weight_ih for part in pair]))
-        self.recurrence = nn.Parameter(_both([part.weight_hh for part in pair]))
-        biases = [_both([part.bias_ih for part in pair]), _both([part.bias_hh for part in pair])]
+        self.weight = nn.Parameter(_both([part.weight_ih for part in pair], order))
+        self.recurrence = nn.Parameter(_both([part.weight_hh for part in pair], order))
+        biases = [
+            _both([part.bias_ih for part in pair], order),
+            _both([part.bias_hh for part in pair], order),
+        ]
         self.bias = nn.Parameter(torch.cat(biases, dim=1))
+        self.options: dict[str, Any] = {}
+        if isinstance(layer.ahead, GRU):
+            self.options["linear_before_reset"] = 1
+        if isinstance(layer.ahead, RNN):
+            kind = layer.ahead.nonlinearity
+            self.options["activations"] = ["Tanh" if kind == "tanh" else "Relu"] * 2
+            if kind == "clipped_relu":
+                self.options["clip"] = CLIP
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         batch, frames = x.shape[:2]
-        y, _ = torch.onnx.ops.symbolic_multi_out(
-            "GRU",
+        last = (2, batch, self.hidden)
+        states = 2 if self.operator == "LSTM" else 1
+        y, *_ = torch.onnx.ops.symbolic_multi_out(
+            self.operator,
             (
                 x.transpose(0, 1),
                 self.weight,
@@ -85,13 +114,9 @@ class _OnnxGRU(nn.Module):
                 self.bias,
                 lengths.to(torch.int32),
             ),
-            {
-                "hidden_size": self.hidden,
-                "linear_before_reset": 1,
-                "direction": "bidirectional",
-            },
-            dtypes=(x.dtype, x.dtype),
-            shapes=((frames, 2, batch, self.hidden), (2, batch, self.hidden)),
+            {"hidden_size": self.hidden, "direction": "bidirectional", **self.options},
+            dtypes=(x.dtype,) * (1 + states),
+            shapes=((frames, 2, batch, self.hidden), *(last,) * states),
             version=14,
         )
         if self.merge == "sum":
@@ -99,12 +124,12 @@ class _OnnxGRU(nn.Module):
         return y.permute(2, 0, 1, 3).flatten(2), lengths
 
 
-def _both(weights: list[Tensor | None]) -> Tensor:
-    """(3H, …) of two directions in torch's order r, z, n → (2, 3H, …) in ONNX's order z, r, n."""
+def _both(weights: list[Tensor | None], order: tuple[int, ...]) -> Tensor:
+    """(G·H, …) of two directions in torch's order of gates → (2, G·H, …) in ONNX's."""
     ordered = []
     for weight in weights:
         if weight is None:
-            raise NearfutureError("the offline graph needs GRU cells with biases")
-        r, z, n = weight.detach().chunk(3)
-        ordered.append(torch.cat([z, r, n]))
+            raise NearfutureError("the offline graph needs recurrent cells with biases")
+        gates = weight.detach().chunk(len(order))
+        ordered.append(torch.cat([gates[gate] for gate in order]))
     return torch.stack(ordered)

@@ -12,7 +12,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nearfuture.layers import LSTM, Recurrent, Residual, Serial, State, StreamingLayer, Windowed
+from nearfuture.layers import (
+    LSTM,
+    CumulativeLayerNorm,
+    Recurrent,
+    Residual,
+    Serial,
+    State,
+    StreamingLayer,
+    Windowed,
+)
 from nearfuture.layers.state import flatten, unflatten
 
 __all__ = ["Leaf", "describe", "pack", "unpack"]
@@ -102,6 +111,8 @@ def _names(layer: StreamingLayer, state: State, prefix: str) -> list[str]:
             return [f"{prefix}.waiting", f"{prefix}.count", *inner]
         case Windowed():
             return [f"{prefix}.frames", f"{prefix}.count"]
+        case CumulativeLayerNorm():
+            return [f"{prefix}.sums", f"{prefix}.count"]
         case LSTM():
             return [f"{prefix}.hidden", f"{prefix}.cell"]
         case Recurrent():

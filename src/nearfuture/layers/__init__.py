@@ -1,12 +1,18 @@
 """The layers: exact in chunks, each with a declared and proved receptive field."""
 
 from nearfuture.layers.bidirectional import Bidirectional
+from nearfuture.layers.cell import GRU, LSTM, RNN
 from nearfuture.layers.container import Residual, Serial
 from nearfuture.layers.contract import Pointwise, StreamingLayer
-from nearfuture.layers.convolution import Convolution, Stack
+from nearfuture.layers.convolution import Convolution, Convolution2d, Stack
 from nearfuture.layers.lookahead import Lookahead
-from nearfuture.layers.normalization import LayerNorm
-from nearfuture.layers.recurrent import GRU, LSTM, RNN, Recurrent
+from nearfuture.layers.normalization import (
+    CumulativeLayerNorm,
+    LayerNorm,
+    RMSNorm,
+    SequenceBatchNorm,
+)
+from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.state import State
 from nearfuture.layers.summary import summary
 from nearfuture.layers.torch_weights import from_torch, to_torch
@@ -18,11 +24,15 @@ __all__ = [
     "RNN",
     "Bidirectional",
     "Convolution",
+    "Convolution2d",
+    "CumulativeLayerNorm",
     "LayerNorm",
     "Lookahead",
     "Pointwise",
+    "RMSNorm",
     "Recurrent",
     "Residual",
+    "SequenceBatchNorm",
     "Serial",
     "Stack",
     "State",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.layers.contract import StreamingLayer
-from nearfuture.layers.ragged import reverse
+from nearfuture.layers.ragged import mask, reverse
 from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.state import State
 
@@ -27,8 +27,8 @@ class Bidirectional(StreamingLayer):
     Args:
         layer: the forward direction; the backward one is its twin with weights of its own.
         merge: `concat` keeps both directions apart, (B, T, 2H); `sum` keeps the width, (B, T, H).
-        share_input: both directions use the same `W_x` and its bias (Deep Speech 2 §3.1), each its
-            own `U`.
+        share_input: both directions use the same `W_x` and its bias or batch norm (Deep Speech 2
+            §3.1), each its own `U`; `W_x x` is then computed once for both.
 
     Raises:
         NotStreamable: from `start`, `step` and `finish`.
@@ -56,6 +56,10 @@ class Bidirectional(StreamingLayer):
         if share_input:
             self.back.weight_ih = layer.weight_ih
             self.back.bias_ih = layer.bias_ih
+            self.back.norm = layer.norm
+            # What is shared is saved once.
+            self.register_state_dict_post_hook(_leave_out_shared)  # type: ignore[no-untyped-call]
+            self.register_load_state_dict_pre_hook(_fill_in_shared)  # type: ignore[no-untyped-call]
         self.merge = merge
         self.share_input = share_input
         self.input_size = layer.input_size
@@ -63,12 +67,21 @@ class Bidirectional(StreamingLayer):
         self.field = ReceptiveField(left=float("inf"), right=float("inf"))
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        ahead, _ = self.ahead(x, lengths)
-        back, _ = self.back(reverse(x, lengths), lengths)
+        ahead, back = self.directions(x, lengths)
         back = reverse(back, lengths)
         if self.merge == "sum":
             return ahead + back, lengths
         return torch.cat([ahead, back], dim=-1), lengths
+
+    def directions(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Each direction's outputs (B, T, H), in the order in which it reads the frames."""
+        if not self.share_input or x.shape[1] == 0:
+            return self.ahead(x, lengths)[0], self.back(reverse(x, lengths), lengths)[0]
+        projected = self.ahead.project(mask(x, lengths), lengths)
+        start = self.ahead.start(x.shape[0], device=x.device, dtype=x.dtype)
+        ahead = self.ahead.run(projected, start)
+        back = self.back.run(reverse(projected, lengths), start)
+        return mask(ahead, lengths), mask(back, lengths)
 
     def start(
         self,
@@ -93,3 +106,21 @@ class Bidirectional(StreamingLayer):
             f"sequence. Use {cell} alone, {cell} followed by Lookahead for a fixed look at the "
             f"future, or forward() on a window that has been observed completely"
         )
+
+
+def _shared(state: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
+    """The names of what the forward direction lends, and the same names in the backward one."""
+    own, other = f"{prefix}ahead.", f"{prefix}back."
+    parts = ("weight_ih", "bias_ih", "norm.")
+    names = [name.removeprefix(own) for name in state if name.startswith(own)]
+    return [(own + name, other + name) for name in names if name.startswith(parts)]
+
+
+def _leave_out_shared(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    for _own, other in _shared(state, prefix):
+        del state[other]
+
+
+def _fill_in_shared(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
+    for own, other in _shared(state, prefix):
+        state.setdefault(other, state[own])

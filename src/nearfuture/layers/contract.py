@@ -16,7 +16,7 @@ from nearfuture.budget import ReceptiveField
 from nearfuture.layers.ragged import mask
 from nearfuture.layers.state import State
 
-__all__ = ["Pointwise", "StreamingLayer"]
+__all__ = ["Framewise", "Pointwise", "StreamingLayer"]
 
 
 class StreamingLayer(nn.Module, ABC):
@@ -80,30 +80,14 @@ class StreamingLayer(nn.Module, ABC):
         def __call__(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]: ...
 
 
-class Pointwise(StreamingLayer):
-    """Any module that treats each frame by itself: `y[b, t] = module(x[b, t])`.
+class Framewise(StreamingLayer):
+    """What streams without memory: a subclass gives `forward`, one output for each frame."""
 
-    Args:
-        module: maps (B, T, input_size) to (B, T, output_size), frame by frame. The laws will tell
-            if it does not.
-        input_size: features in.
-        output_size: features out; `input_size` unless given.
-
-    >>> layer = Pointwise(nn.Linear(4, 2), 4, 2)
-    >>> y, n = layer(torch.zeros(1, 3, 4), torch.tensor([3]))
-    >>> tuple(y.shape), layer.field.right
-    ((1, 3, 2), 0)
-    """
-
-    def __init__(self, module: nn.Module, input_size: int, output_size: int | None = None) -> None:
+    def __init__(self, input_size: int, output_size: int) -> None:
         super().__init__()
-        self.module = module
         self.input_size = input_size
-        self.output_size = input_size if output_size is None else output_size
+        self.output_size = output_size
         self.field = ReceptiveField()
-
-    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        return mask(self.module(mask(x, lengths)), lengths), lengths
 
     def start(
         self,
@@ -121,3 +105,26 @@ class Pointwise(StreamingLayer):
         assert isinstance(state, Tensor)
         y = state.new_zeros(state.shape[0], 0, self.output_size)
         return y, torch.zeros(state.shape[0], dtype=torch.int64, device=state.device)
+
+
+class Pointwise(Framewise):
+    """Any module that treats each frame by itself: `y[b, t] = module(x[b, t])`.
+
+    Args:
+        module: maps (B, T, input_size) to (B, T, output_size), frame by frame. The laws will tell
+            if it does not.
+        input_size: features in.
+        output_size: features out; `input_size` unless given.
+
+    >>> layer = Pointwise(nn.Linear(4, 2), 4, 2)
+    >>> y, n = layer(torch.zeros(1, 3, 4), torch.tensor([3]))
+    >>> tuple(y.shape), layer.field.right
+    ((1, 3, 2), 0)
+    """
+
+    def __init__(self, module: nn.Module, input_size: int, output_size: int | None = None) -> None:
+        super().__init__(input_size, input_size if output_size is None else output_size)
+        self.module = module
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        return mask(self.module(mask(x, lengths)), lengths), lengths

@@ -1,4 +1,7 @@
-"""Convolution over time with its left and right context said out loud."""
+"""Convolution over time, or time and frequency, with left and right context said out loud.
+
+Shapes: `B` batch, `N` frames, `C` channels, `F` bands of a channel.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nearfuture.error import NearfutureError
 from nearfuture.layers.windowed import Windowed
 
-__all__ = ["Convolution", "Stack"]
+__all__ = ["Convolution", "Convolution2d", "Stack"]
 
 
 class Convolution(Windowed):
@@ -60,6 +64,74 @@ class Convolution(Windowed):
     def slide(self, frames: Tensor) -> Tensor:
         y = F.conv1d(frames.transpose(1, 2), self.weight, self.bias, stride=self.stride)
         return y.transpose(1, 2)
+
+
+class Convolution2d(Windowed):
+    """Convolution over time and frequency: `y_{t,f} = b + Σ_{i,j} W_{i,j} x_{t·s + i, f·r + j}`.
+
+    Deep Speech 2 (Amodei et al. 2015) §3.5. A frame is `channels` spectra side by side, channel
+    after channel, so that it is one vector as everywhere else. Over bands the padding is "same",
+    zeros on both sides: `⌈bands / band_stride⌉` bands come out. Over time it is what `left` and
+    `right` say, as in `Convolution`.
+
+    Args:
+        channels: C, in and out.
+        bands: F, of each channel in.
+        band_kernel: bands of the kernel.
+        band_stride: r, bands in per band out.
+        left: frames of the past in a window.
+        right: frames of the future in a window; 0 is causal.
+        stride: s, frames between windows.
+        bias: add `b`, one per channel.
+
+    Raises:
+        NearfutureError: for a size below 1, or for a stride over bands that skips some.
+
+    >>> layer = Convolution2d((1, 32), bands=161, band_kernel=41, band_stride=2, left=5, right=5)
+    >>> layer.input_size, layer.output_size == 32 * layer.bands, layer.bands
+    (161, True, 81)
+    """
+
+    def __init__(
+        self,
+        channels: tuple[int, int],
+        *,
+        bands: int,
+        band_kernel: int = 1,
+        band_stride: int = 1,
+        left: int = 0,
+        right: int = 0,
+        stride: int = 1,
+        bias: bool = True,
+    ) -> None:
+        if min(*channels, bands, band_stride) < 1 or band_kernel < band_stride:
+            raise NearfutureError(
+                f"channels {channels}, bands={bands}, band_kernel={band_kernel} and band_stride="
+                f"{band_stride} count from 1, and a kernel is at least as wide as its stride"
+            )
+        self.channels = channels
+        self.bands_in, self.bands = bands, -(-bands // band_stride)
+        self.band_stride = band_stride
+        below = (band_kernel - 1) // 2
+        self.band_padding = (below, band_kernel - 1 - below)
+        super().__init__(
+            channels[0] * bands, channels[1] * self.bands, left=left, right=right, stride=stride
+        )
+        self.weight = nn.Parameter(torch.empty(channels[1], channels[0], self.kernel, band_kernel))
+        self.bias = nn.Parameter(torch.empty(channels[1])) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Uniform within ±1/√(inputs of a kernel), as in torch."""
+        bound = self.weight[0].numel() ** -0.5
+        for parameter in self.parameters():
+            nn.init.uniform_(parameter, -bound, bound)
+
+    def slide(self, frames: Tensor) -> Tensor:
+        image = frames.reshape(*frames.shape[:2], self.channels[0], self.bands_in).transpose(1, 2)
+        image = F.pad(image, self.band_padding)
+        y = F.conv2d(image, self.weight, self.bias, stride=(self.stride, self.band_stride))
+        return y.transpose(1, 2).flatten(2)
 
 
 class Stack(Windowed):

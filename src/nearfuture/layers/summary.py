@@ -9,7 +9,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.layers.bidirectional import Bidirectional
 from nearfuture.layers.container import Serial
 from nearfuture.layers.contract import StreamingLayer
-from nearfuture.layers.ragged import reverse
 from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.torch_weights import sharing_torch
 
@@ -55,9 +54,7 @@ def summary(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> T
     if isinstance(layer, Recurrent):
         return _last(layer(x, lengths)[0], lengths)
     if isinstance(layer, Bidirectional):
-        ahead = summary(layer.ahead, x, lengths)
-        back = layer.back(reverse(x, lengths), lengths)[0]
-        both = (ahead, _last(back, lengths))
+        both = [_last(y, lengths) for y in layer.directions(x, lengths)]
         return both[0] + both[1] if layer.merge == "sum" else torch.cat(both, dim=-1)
     raise NearfutureError(
         f"{type(layer).__name__} has no last state: a summary is read from a recurrent layer, a "

@@ -11,8 +11,9 @@ from torch import nn
 
 from nearfuture.error import NearfutureError
 from nearfuture.layers.bidirectional import Bidirectional
+from nearfuture.layers.cell import GRU, LSTM, RNN
 from nearfuture.layers.container import Serial
-from nearfuture.layers.recurrent import GRU, LSTM, RNN, Recurrent
+from nearfuture.layers.recurrent import Recurrent
 
 __all__ = ["from_torch", "sharing_torch", "to_torch"]
 
@@ -64,7 +65,7 @@ def to_torch(layer: Serial | Recurrent | Bidirectional, *, batch_first: bool = T
 
     Raises:
         NearfutureError: for what torch's modules cannot express: summed directions, shared input
-            weights, clipped ReLU, layers of different kinds or widths.
+            weights, batch norm, clipped ReLU, layers of different kinds or widths.
 
     >>> type(to_torch(GRU(3, 4))).__name__
     'GRU'
@@ -82,6 +83,11 @@ def to_torch(layer: Serial | Recurrent | Bidirectional, *, batch_first: bool = T
     if type(first) not in _MODULES:
         raise NearfutureError(f"torch has no module for {type(first).__name__}")
     for part, cell in zip(layers, cells, strict=True):
+        if cell.norm is not None:
+            raise NearfutureError(
+                "torch has no batch norm inside a recurrence: a cell's folded() is the same layer "
+                "at inference, without one"
+            )
         if type(cell) is not type(first):
             raise NearfutureError("torch stacks layers of one kind: all RNN, all GRU or all LSTM")
         if isinstance(part, Bidirectional) != both or cell.output_size != first.output_size:

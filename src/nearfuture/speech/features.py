@@ -1,4 +1,4 @@
-"""Log-mel features as a layer: streaming, exact, and exportable as two matrix products.
+"""Spectra and log-mel features as layers: streaming, exact, and exportable as matrix products.
 
 Shapes: `B` batch, `N` samples, `T` frames, `W` window samples, `K` frequency bins, `M` mel bins.
 """
@@ -6,6 +6,7 @@ Shapes: `B` batch, `N` samples, `T` frames, `W` window samples, `K` frequency bi
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from typing import Literal
 
 import torch
@@ -15,7 +16,7 @@ from torch.nn import functional as F
 from nearfuture.error import NearfutureError
 from nearfuture.layers import Windowed
 
-__all__ = ["LogMel", "hertz", "mel", "mel_filters"]
+__all__ = ["LogMel", "LogSpectrum", "hertz", "mel", "mel_filters"]
 
 
 def mel(hertz: float) -> float:
@@ -76,7 +77,81 @@ def mel_filters(
     return filters
 
 
-class LogMel(Windowed):
+class _Spectrum(Windowed):
+    """What both features share: windows, DFT, logarithm and a fixed normalisation.
+
+    DC removal, pre-emphasis, the window and the DFT are linear, so they are one matrix. A subclass
+    says in `bands` what it makes of the power of each frequency.
+    """
+
+    basis: Tensor
+    mean: Tensor
+    scale: Tensor
+
+    def __init__(
+        self,
+        rate: int,
+        *,
+        window_ms: float,
+        hop_ms: float,
+        window: str,
+        preemphasis: float,
+        floor: float,
+        bins: int | None = None,
+    ) -> None:
+        samples, hop = rate * window_ms / 1000, rate * hop_ms / 1000
+        # As `Blueprint` has it: milliseconds that a person can write need not be exact.
+        if max(abs(samples - round(samples)), abs(hop - round(hop))) > 1e-3:
+            raise NearfutureError(
+                f"at {rate} Hz a window of {window_ms} ms and a hop of {hop_ms} ms are "
+                f"{samples:g} and {hop:g} samples: choose lengths that are whole samples"
+            )
+        kernel = round(samples)
+        # Mel filters are laid over a transform of 2ᵏ points, as in Kaldi.
+        self.fft_size = kernel if bins is None else 1 << (kernel - 1).bit_length()
+        bins = kernel // 2 + 1 if bins is None else bins
+        super().__init__(1, bins, right=kernel - 1, stride=round(hop), padded=False)
+        self.rate, self.floor = rate, floor
+        dtype = torch.get_default_dtype()
+        basis = _analysis(kernel, self.fft_size, window, preemphasis)
+        self.register_buffer("basis", basis.to(dtype), persistent=False)
+        self.register_buffer("mean", torch.zeros(bins, dtype=dtype))
+        self.register_buffer("scale", torch.ones(bins, dtype=dtype))
+
+    @abstractmethod
+    def bands(self, power: Tensor) -> Tensor:
+        """What is normalised: (B, T, K) powers → (B, T, M) energies."""
+
+    def slide(self, frames: Tensor) -> Tensor:
+        """The features of every window of (B, N, 1) samples: (B, T, M)."""
+        spectrum = F.conv1d(frames.transpose(1, 2), self.basis[:, None], stride=self.stride)
+        real, imaginary = spectrum.transpose(1, 2).chunk(2, dim=-1)
+        energy = self.bands(real * real + imaginary * imaginary)
+        return (energy.clamp(min=self.floor).log() - self.mean) * self.scale
+
+    @property
+    def fitted(self) -> bool:
+        """Whether `fit` has been called, or its result loaded."""
+        return bool((self.mean != 0).any() or (self.scale != 1).any())
+
+    @torch.no_grad()
+    def fit(self, features: Tensor) -> None:
+        """Fix the normalisation to these unnormalised frames (T, M): mean 0, variance 1 per bin.
+
+        Raises:
+            NearfutureError: for fewer than two frames, or for values that are not finite.
+        """
+        if features.shape[0] < 2 or not bool(features.isfinite().all()):
+            raise NearfutureError(
+                f"features are normalised by at least two frames of finite values, not by "
+                f"{features.shape[0]} frames with {int((~features.isfinite()).sum())} that are "
+                f"not finite; give longer or undamaged recordings"
+            )
+        self.mean.copy_(features.mean(dim=0))
+        self.scale.copy_(1.0 / features.std(dim=0).clamp(min=1e-3))
+
+
+class LogMel(_Spectrum):
     """Log mel energies of complete windows: `(log max(|DFT(w ∘ p(x - E[x]))|² F, floor) - μ) / σ`.
 
     DC removal, pre-emphasis `p`, the window `w` and the DFT are linear, so they are one matrix.
@@ -105,10 +180,7 @@ class LogMel(Windowed):
     ((1, 98, 40), 98, 199)
     """
 
-    basis: Tensor
     filters: Tensor
-    mean: Tensor
-    scale: Tensor
 
     def __init__(
         self,
@@ -122,51 +194,66 @@ class LogMel(Windowed):
         low_hz: float = 20.0,
         floor: float = 1e-4,
     ) -> None:
-        samples, hop = rate * window_ms / 1000, rate * hop_ms / 1000
-        # As `Blueprint` has it: milliseconds that a person can write need not be exact.
-        if max(abs(samples - round(samples)), abs(hop - round(hop))) > 1e-3:
-            raise NearfutureError(
-                f"at {rate} Hz a window of {window_ms} ms and a hop of {hop_ms} ms are "
-                f"{samples:g} and {hop:g} samples: choose lengths that are whole samples"
-            )
-        super().__init__(1, bins, right=round(samples) - 1, stride=round(hop), padded=False)
-        self.rate, self.floor = rate, floor
-        fft_size = 1 << (self.kernel - 1).bit_length()
-        basis = _analysis(self.kernel, fft_size, window, preemphasis)
-        dtype = torch.get_default_dtype()
-        self.register_buffer("basis", basis.to(dtype), persistent=False)
-        filters = mel_filters(bins, fft_size, rate, low_hz=low_hz)
-        self.register_buffer("filters", filters.to(dtype), persistent=False)
-        self.register_buffer("mean", torch.zeros(bins, dtype=dtype))
-        self.register_buffer("scale", torch.ones(bins, dtype=dtype))
+        super().__init__(
+            rate,
+            window_ms=window_ms,
+            hop_ms=hop_ms,
+            window=window,
+            preemphasis=preemphasis,
+            floor=floor,
+            bins=bins,
+        )
+        filters = mel_filters(bins, self.fft_size, rate, low_hz=low_hz)
+        self.register_buffer("filters", filters.to(self.basis.dtype), persistent=False)
 
-    def slide(self, frames: Tensor) -> Tensor:
-        """The features of every window of (B, N, 1) samples: (B, T, M)."""
-        spectrum = F.conv1d(frames.transpose(1, 2), self.basis[:, None], stride=self.stride)
-        real, imaginary = spectrum.transpose(1, 2).chunk(2, dim=-1)
-        energy = (real * real + imaginary * imaginary) @ self.filters
-        return (energy.clamp(min=self.floor).log() - self.mean) * self.scale
+    def bands(self, power: Tensor) -> Tensor:
+        return power @ self.filters
 
-    @property
-    def fitted(self) -> bool:
-        """Whether `fit` has been called, or its result loaded."""
-        return bool((self.mean != 0).any() or (self.scale != 1).any())
 
-    @torch.no_grad()
-    def fit(self, features: Tensor) -> None:
-        """Fix the normalisation to these unnormalised frames (T, M): mean 0, variance 1 per bin.
+class LogSpectrum(_Spectrum):
+    """The log power of every frequency: `(log max(|DFT(w ∘ p(x - E[x]))|², floor) - μ) / σ`.
 
-        Raises:
-            NearfutureError: for fewer than two frames, or for values that are not finite.
-        """
-        if features.shape[0] < 2 or not bool(features.isfinite().all()):
-            raise NearfutureError(
-                f"features are normalised by at least two frames of finite values, not by "
-                f"{features.shape[0]} frames with {int((~features.isfinite()).sum())} that are "
-                f"not finite; give longer or undamaged recordings"
-            )
-        self.mean.copy_(features.mean(dim=0))
-        self.scale.copy_(1.0 / features.std(dim=0).clamp(min=1e-3))
+    The input of Deep Speech 2 (Amodei et al. 2015, §3): windows, normalisation and arguments are
+    those of `LogMel`, without mel filters. Normalising the power of an utterance, as the paper
+    does, would look into its future.
+
+    Args:
+        rate: samples per second; input is (B, N, 1) in [-1, 1].
+        window_ms: window length; a window of W samples has W // 2 + 1 frequencies.
+        hop_ms: distance of windows.
+        window: periodic `hann`, or Kaldi's `hamming`, `povey` and `rectangular`.
+        preemphasis: a in `x_i - a x_{i-1}`.
+        floor: smallest power.
+
+    Raises:
+        NearfutureError: for a window or a hop that is no whole number of samples, or an unknown
+            window.
+
+    >>> LogSpectrum(16000).output_size
+    161
+    """
+
+    def __init__(
+        self,
+        rate: int,
+        *,
+        window_ms: float = 20.0,
+        hop_ms: float = 10.0,
+        window: Literal["hann", "hamming", "povey", "rectangular"] = "hann",
+        preemphasis: float = 0.97,
+        floor: float = 1e-4,
+    ) -> None:
+        super().__init__(
+            rate,
+            window_ms=window_ms,
+            hop_ms=hop_ms,
+            window=window,
+            preemphasis=preemphasis,
+            floor=floor,
+        )
+
+    def bands(self, power: Tensor) -> Tensor:
+        return power
 
 
 def _analysis(samples: int, fft_size: int, window: str, preemphasis: float) -> Tensor:

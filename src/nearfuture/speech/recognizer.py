@@ -5,105 +5,50 @@
                                                                       └─ …
 
 The bidirectional twin has the same width and depth, reads both ways and has no lookahead: it knows
-the whole future already.
+the whole future already. With `batch_norm` it is Deep Speech 2:
+
+    PCM ─ log spectrum ─ convolutions ─ K × GRU over B(W x) ─ Lookahead τ ─ output
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from torch import Tensor, nn
 
-from nearfuture.budget import ReceptiveField
+from nearfuture.budget import Cell, ReceptiveField
 from nearfuture.error import NearfutureError
 from nearfuture.layers import (
     GRU,
+    LSTM,
+    RNN,
     Bidirectional,
+    Convolution,
+    Convolution2d,
     LayerNorm,
     Lookahead,
     Pointwise,
+    Recurrent,
     Residual,
+    SequenceBatchNorm,
     Serial,
     Stack,
     StreamingLayer,
 )
-from nearfuture.speech.features import LogMel
+from nearfuture.layers.cell import CLIP
+from nearfuture.speech.configuration import RecognizerConfig
+from nearfuture.speech.features import LogMel, LogSpectrum
 from nearfuture.text import Vocabulary
 
-__all__ = ["Recognizer", "RecognizerConfig"]
+__all__ = ["Recognizer"]
 
-
-@dataclass(frozen=True, kw_only=True)
-class RecognizerConfig:
-    """Everything that makes a `Recognizer`, but its weights.
-
-    Attributes:
-        symbols: the vocabulary, without the blank.
-        rate: samples per second the model hears.
-        window_ms, hop_ms, mel_bins: the log-mel features.
-        stack: feature frames per model frame; 4 × 10 ms is one frame of 40 ms.
-        hidden: width H of every recurrent layer.
-        layers: number of recurrent layers.
-        frames: lookahead τ of every head, in model frames; empty for the bidirectional twin.
-        bidirectional: read both ways, directions summed.
-        dropout: share of a layer's outputs that training drops.
-
-    Raises:
-        NearfutureError: for a bidirectional model with lookahead heads, or a streaming one without.
-
-    >>> config = RecognizerConfig(symbols=("a", "b"))
-    >>> RecognizerConfig.from_json(config.to_json()) == config
-    True
-    """
-
-    symbols: tuple[str, ...]
-    rate: int = 8000
-    window_ms: float = 25.0
-    hop_ms: float = 10.0
-    mel_bins: int = 40
-    stack: int = 4
-    hidden: int = 192
-    layers: int = 3
-    frames: tuple[int, ...] = (0, 4, 8, 19)
-    bidirectional: bool = False
-    dropout: float = 0.1
-
-    def __post_init__(self) -> None:
-        if self.bidirectional and self.frames:
-            raise NearfutureError(
-                f"a bidirectional model has seen the whole future already: lookahead heads "
-                f"{self.frames} would add nothing; leave frames empty"
-            )
-        if not self.bidirectional and not self.frames:
-            raise NearfutureError("a streaming model needs a lookahead head or more, e.g. (0, 8)")
-
-    @property
-    def frame_ms(self) -> float:
-        """Milliseconds of audio a model frame stands for."""
-        return self.hop_ms * self.stack
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for a JSON file."""
-        return dataclasses.asdict(self)
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> RecognizerConfig:
-        """The inverse of `to_json`; an unknown key is an error, and so are missing symbols."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        if unknown := set(values) - known:
-            raise NearfutureError(f"a recogniser has no option {', '.join(sorted(unknown))}")
-        if "symbols" not in values:
-            raise NearfutureError("a recogniser needs its vocabulary: symbols")
-        lists = {key: tuple(value) for key, value in values.items() if isinstance(value, list)}
-        return cls(**{**values, **lists})
-
-    def twin(self) -> RecognizerConfig:
-        """The bidirectional model of the same width and depth."""
-        return dataclasses.replace(self, frames=(), bidirectional=True)
+_CELLS: dict[Cell, Callable[..., Recurrent]] = {
+    "rnn": partial(RNN, nonlinearity="clipped_relu"),
+    "gru": GRU,
+    "lstm": LSTM,
+}
 
 
 class Recognizer(nn.Module):
@@ -130,29 +75,18 @@ class Recognizer(nn.Module):
         self.config = config
         self.vocabulary = Vocabulary(config.symbols)
         width = config.hidden
-        self.features = LogMel(
-            config.rate,
-            window_ms=config.window_ms,
-            hop_ms=config.hop_ms,
-            bins=config.mel_bins,
-        )
-        stack = Stack(config.mel_bins, config.stack)
-        project = Pointwise(nn.Linear(stack.output_size, width), stack.output_size, width)
-        blocks = [_block(config) for _ in range(config.layers)]
-        self.encoder = Serial(stack, project, *blocks, LayerNorm(width))
+        self.features = _features(config)
+        front = _front(config, self.features.output_size)
+        size = front[-1].output_size
+        blocks = [_block(config, width if i else size) for i in range(config.layers)]
+        top = [] if config.batch_norm else [LayerNorm(width)]
+        self.encoder = Serial(*front, *blocks, *top)
         self.lookahead = Lookahead(width, config.frames) if config.frames else None
         symbols = len(self.vocabulary)
-        self.output = Pointwise(
-            nn.Sequential(
-                nn.Linear(width, width),
-                nn.SiLU(),
-                nn.Dropout(config.dropout),
-                nn.Linear(width, symbols),
-                nn.LogSoftmax(dim=-1),
-            ),
-            width,
-            symbols,
-        )
+        hidden = [nn.Linear(width, width), nn.SiLU(), nn.Dropout(config.dropout)]
+        last = [nn.Linear(width, symbols), nn.LogSoftmax(dim=-1)]
+        output = nn.Sequential(*([] if config.batch_norm else hidden), *last)
+        self.output = Pointwise(output, width, symbols)
 
     def at(self, tau: int | None) -> Serial:
         """The whole chain of one budget as a layer; `None` for the bidirectional model."""
@@ -173,9 +107,16 @@ class Recognizer(nn.Module):
     def links(self, tau: int | None) -> Sequence[tuple[str, ReceptiveField]]:
         """What waits for the future, in order, by name: what `algorithmic_latency` itemises."""
         self._check(tau)
-        links = [("window", self.features.field), ("stack", next(iter(self.encoder)).field)]
+        links = [("window", self.features.field)]
+        for layer in self.encoder:
+            if isinstance(layer, Stack):
+                links.append(("stack", layer.field))
+            if isinstance(layer, Convolution | Convolution2d):
+                number = sum(name.startswith("convolution") for name, _ in links) + 1
+                links.append((f"convolution {number}", layer.field))
         if tau is None:
-            return [*links, ("bidirectional layers", ReceptiveField(left=math.inf, right=math.inf))]
+            both = ReceptiveField(left=math.inf, right=math.inf)
+            return [*links, (f"{self.config.cell.upper()} layers", both)]
         return [*links, ("lookahead", ReceptiveField(right=tau))]
 
     def _check(self, tau: int | None) -> None:
@@ -188,10 +129,59 @@ class Recognizer(nn.Module):
             )
 
 
-def _block(config: RecognizerConfig) -> Residual:
+def _features(config: RecognizerConfig) -> LogMel | LogSpectrum:
+    rate, window_ms, hop_ms = config.rate, config.window_ms, config.hop_ms
+    if config.mel_bins is None:
+        return LogSpectrum(rate, window_ms=window_ms, hop_ms=hop_ms)
+    return LogMel(rate, window_ms=window_ms, hop_ms=hop_ms, bins=config.mel_bins)
+
+
+def _front(config: RecognizerConfig, bands: int) -> list[StreamingLayer]:
+    """What lies between the features and the recurrent layers."""
+    layers: list[StreamingLayer] = []
+    if config.stack > 1 or not config.convolutions:
+        layers.append(Stack(bands, config.stack))
+    channels, size = config.stack, config.stack * bands
+    for shape in config.convolutions:
+        left, right, stride = int(shape.field.left), int(shape.field.right), shape.stride
+        bias = not config.batch_norm
+        convolution: Convolution | Convolution2d
+        if shape.band_kernel is None:
+            bands = 1
+            convolution = Convolution(
+                size, shape.channels, left=left, right=right, stride=stride, bias=bias
+            )
+        else:
+            convolution = Convolution2d(
+                (channels, shape.channels),
+                bands=bands,
+                band_kernel=shape.band_kernel,
+                band_stride=shape.band_stride,
+                left=left,
+                right=right,
+                stride=stride,
+                bias=bias,
+            )
+            bands = convolution.bands
+        channels, size = shape.channels, convolution.output_size
+        layers.append(convolution)
+        if config.batch_norm:
+            layers.append(SequenceBatchNorm(size, bands=bands))
+        layers.append(Pointwise(nn.Hardtanh(0.0, CLIP), size))
+    if not config.batch_norm:
+        layers.append(Pointwise(nn.Linear(size, config.hidden), size, config.hidden))
+    return layers
+
+
+def _block(config: RecognizerConfig, size: int) -> StreamingLayer:
+    """One recurrent layer and what belongs to it; `size` features in."""
     width = config.hidden
-    recurrent: StreamingLayer = GRU(width, width)
+    size = size if config.batch_norm else width
+    cell = _CELLS[config.cell](size, width, batch_norm=config.batch_norm)
+    recurrent: StreamingLayer = cell
     if config.bidirectional:
-        recurrent = Bidirectional(GRU(width, width), merge="sum")
+        recurrent = Bidirectional(cell, merge="sum", share_input=config.batch_norm)
     dropout = Pointwise(nn.Dropout(config.dropout), width)
+    if config.batch_norm:
+        return Serial(recurrent, dropout) if config.dropout else recurrent
     return Residual(Serial(LayerNorm(width), recurrent, dropout))

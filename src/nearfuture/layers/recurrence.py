@@ -1,0 +1,186 @@
+"""The recurrences themselves, over input that was projected once for all frames.
+
+Their backward passes are written by hand: what does not depend on the step before is computed for
+all frames at once, and the gradient of `U` is one matrix product instead of one per frame. On CPU
+that is as fast as torch's kernels, which cannot begin behind the projection.
+
+Shapes: `B` batch, `T` frames, `H` hidden, `G` gates. Everything here is time-first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import Function, once_differentiable
+
+__all__ = ["gru", "lstm", "rnn"]
+
+
+def rnn(projected: Tensor, h: Tensor, weight: Tensor, nonlinearity: str, clip: float) -> Tensor:
+    """Every `h_t = f(p_t + U h_{t-1})`: (T, B, H) from `p`, `h_0` (B, H) and `U` (H, H).
+
+    >>> rnn(torch.ones(3, 1, 1), torch.zeros(1, 1), torch.ones(1, 1), "relu", 20.0).flatten()
+    tensor([1., 2., 3.])
+    """
+    ceiling = clip if nonlinearity == "clipped_relu" else None
+    outputs: Tensor = _RNN.apply(projected, h, weight, nonlinearity == "tanh", ceiling)  # type: ignore[no-untyped-call]
+    return outputs
+
+
+def gru(projected: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """Every h (T, B, H) of a GRU: `p` (T, B, 3H), `h_0` (B, H), `U` (3H, H), `b_hh` (3H,).
+
+    >>> gru(torch.zeros(2, 1, 3), torch.ones(1, 1), torch.zeros(3, 1), None).flatten()
+    tensor([0.5000, 0.2500])
+    """
+    outputs: Tensor = _GRU.apply(projected, h, weight, bias)  # type: ignore[no-untyped-call]
+    return outputs
+
+
+def lstm(projected: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> Tensor:
+    """Every h (T, B, H) of an LSTM: `p` (T, B, 4H), `h_0` and `c_0` (B, H), `U` (4H, H).
+
+    >>> zero = torch.zeros(1, 1)
+    >>> lstm(torch.zeros(2, 1, 4), zero, zero, torch.zeros(4, 1)).flatten()
+    tensor([0., 0.])
+    """
+    outputs: Tensor = _LSTM.apply(projected, h, c, weight)  # type: ignore[no-untyped-call]
+    return outputs
+
+
+def _history(first: Tensor, frames: int) -> Tensor:
+    """Room for a state at every frame and before (T + 1, B, H), and the first one in it."""
+    states = first.new_empty(frames + 1, *first.shape)
+    states[0] = first
+    return states
+
+
+def _of_weight(gates: Tensor, states: Tensor) -> Tensor:
+    """The gradient of `U` (G·H, H): of all frames at once."""
+    return gates.flatten(0, 1).t() @ states[:-1].flatten(0, 1)
+
+
+class _RNN(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, p: Tensor, h: Tensor, weight: Tensor, tanh: bool, ceiling: float | None
+    ) -> Tensor:
+        states = _history(h, p.shape[0])
+        transposed = weight.t()
+        for t in range(p.shape[0]):
+            h = torch.addmm(p[t], states[t], transposed, out=states[t + 1])
+            if tanh:
+                h.tanh_()
+            else:
+                h.clamp_(min=0, max=ceiling)
+        ctx.save_for_backward(states, weight)
+        ctx.tanh, ctx.ceiling = tanh, ceiling
+        return states[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        states, weight = ctx.saved_tensors
+        y = states[1:]
+        if ctx.tanh:
+            slope = 1 - y.square()
+        else:
+            slope = ((y > 0) & (y < (ctx.ceiling or torch.inf))).to(y.dtype)
+        d = torch.empty_like(y)
+        carried = torch.zeros_like(states[0])
+        for t in reversed(range(len(d))):
+            torch.mul(carried.add_(gradient[t]), slope[t], out=d[t])
+            carried = d[t] @ weight
+        return d, carried, _of_weight(d, states), None, None
+
+
+class _GRU(Function):
+    @staticmethod
+    def forward(ctx: Any, p: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        frames, batch, width = p.shape[0], *h.shape
+        states = _history(h, frames)
+        gates = torch.empty_like(p)  # r, z, n
+        inner = p.new_empty(frames, batch, width)  # U_n h + b_hn, which r multiplies
+        transposed = weight.t()
+        for t in range(frames):
+            h = states[t]
+            g = h @ transposed if bias is None else torch.addmm(bias, h, transposed)
+            r, z, n = gates[t].chunk(3, dim=1)
+            both = gates[t, :, : 2 * width]
+            torch.add(p[t, :, : 2 * width], g[:, : 2 * width], out=both).sigmoid_()
+            inner[t] = g[:, 2 * width :]
+            torch.addcmul(p[t, :, 2 * width :], r, inner[t], out=n).tanh_()
+            torch.lerp(n, h, z, out=states[t + 1])
+        ctx.save_for_backward(gates, inner, states, weight)
+        ctx.bias = bias is not None
+        return states[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        gates, inner, states, weight = ctx.saved_tensors
+        width = inner.shape[2]
+        r, z, n = gates.chunk(3, dim=2)
+        by_z = (states[:-1] - n) * z * (1 - z)
+        by_n = (1 - z) * (1 - n.square())
+        by_r = inner * r * (1 - r)
+        d = torch.empty_like(gates)  # of p
+        inside = torch.empty_like(gates)  # of U h + b_hh: the same but for n, which r multiplies
+        carried = torch.zeros_like(states[0])
+        for t in reversed(range(len(d))):
+            carried = carried.add_(gradient[t])
+            dr, dz, dn = inside[t].chunk(3, dim=1)
+            of_n = torch.mul(carried, by_n[t], out=d[t, :, 2 * width :])
+            torch.mul(carried, by_z[t], out=dz)
+            torch.mul(of_n, by_r[t], out=dr)
+            torch.mul(of_n, r[t], out=dn)
+            carried = torch.addmm(carried.mul_(z[t]), inside[t], weight)
+        d[..., : 2 * width] = inside[..., : 2 * width]
+        of_bias = inside.sum((0, 1)) if ctx.bias else None
+        return d, carried, _of_weight(inside, states), of_bias
+
+
+class _LSTM(Function):
+    @staticmethod
+    def forward(ctx: Any, p: Tensor, h: Tensor, c: Tensor, weight: Tensor) -> Tensor:
+        frames, width = p.shape[0], h.shape[1]
+        states, cells = _history(h, frames), _history(c, frames)
+        gates = torch.empty_like(p)  # i, f, g, o
+        squashed = torch.empty_like(cells[1:])
+        transposed = weight.t()
+        for t in range(frames):
+            a = torch.addmm(p[t], states[t], transposed, out=gates[t])
+            i, f, g, o = a.chunk(4, dim=1)
+            a[:, : 2 * width].sigmoid_()
+            g.tanh_()
+            o.sigmoid_()
+            torch.mul(f, cells[t], out=cells[t + 1]).addcmul_(i, g)
+            torch.tanh(cells[t + 1], out=squashed[t])
+            torch.mul(o, squashed[t], out=states[t + 1])
+        ctx.save_for_backward(gates, squashed, cells, states, weight)
+        return states[1:]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        gates, squashed, cells, states, weight = ctx.saved_tensors
+        width = squashed.shape[2]
+        i, f, g, o = gates.chunk(4, dim=2)
+        by_c = o * (1 - squashed.square())
+        by_o = squashed * o * (1 - o)
+        by_gates = torch.stack(
+            [g * i * (1 - i), cells[:-1] * f * (1 - f), i * (1 - g.square())], dim=2
+        )
+        d = torch.empty_like(gates)
+        carried, of_c = torch.zeros_like(states[0]), torch.zeros_like(cells[0])
+        for t in reversed(range(len(d))):
+            carried = carried.add_(gradient[t])
+            of_c.addcmul_(carried, by_c[t])
+            first_three = d[t].view(-1, 4, width)[:, :3]
+            torch.mul(by_gates[t], of_c[:, None], out=first_three)
+            torch.mul(carried, by_o[t], out=d[t, :, 3 * width :])
+            of_c.mul_(f[t])
+            carried = d[t] @ weight
+        return d, carried, of_c, _of_weight(d, states)

@@ -1,0 +1,108 @@
+"""Both presets of Deep Speech 2, narrow but whole, learn recordings; one streams what it learnt.
+
+Whoever only learns which characters are frequent stays above 2 nats a character.
+"""
+
+import dataclasses
+import math
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from nearfuture.data import DigitRecordings, Recordings, Utterance
+from nearfuture.data.digits import symbols
+from nearfuture.laws.stream import random_partition, streamed, whole
+from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
+from nearfuture.runtime.bundle import MODELS
+from nearfuture.speech import (
+    Recognizer,
+    RecognizerConfig,
+    deep_speech_2_deployed,
+    deep_speech_2_research,
+)
+from nearfuture.training import Trainer, TrainingOptions
+from nearfuture.training.trainer import padded
+from tests.training.tones import Listed
+
+OPTIONS = TrainingOptions(steps=60, learning_rate=1e-2, warmup=5)
+PRESETS: dict[str, Callable[..., RecognizerConfig]] = {
+    "deployed": deep_speech_2_deployed,
+    "research": deep_speech_2_research,
+}
+presets = pytest.mark.parametrize("preset", PRESETS)
+
+
+def narrow(preset: str) -> RecognizerConfig:
+    """The same structure with fewer layers and channels, for telephone audio."""
+    config = PRESETS[preset](symbols=symbols())
+    shapes = tuple(dataclasses.replace(shape, channels=4) for shape in config.convolutions)
+    return dataclasses.replace(config, rate=8000, convolutions=shapes, hidden=48, layers=2)
+
+
+@pytest.fixture(scope="module")
+def spoken(fsdd: DigitRecordings) -> list[Utterance]:
+    """Two digits each, by people."""
+    rng = np.random.default_rng(0)
+    return [fsdd.string(fsdd.seen[i % 5], "train", 2, rng) for i in range(8)]
+
+
+@pytest.fixture(scope="module")
+def synthesised() -> list[Utterance]:
+    """The shorter half of the committed samples."""
+    manifest = MODELS.parent / "samples" / "manifest.tsv"
+    every = Recordings.load(manifest, rate=8000).utterances
+    return sorted(every, key=lambda one: len(one.samples))[:4]
+
+
+def trained(
+    preset: str, utterances: list[Utterance], folder: Path
+) -> tuple[Recognizer, list[float]]:
+    torch.manual_seed(0)
+    trainer = Trainer(Recognizer(narrow(preset)), Listed(utterances), folder, OPTIONS)
+    losses: list[float] = []
+    assert trainer.run(lambda progress: losses.append(progress.loss))
+    return trainer.model.eval(), losses
+
+
+def assert_learnt(model: Recognizer, losses: list[float]) -> None:
+    assert all(map(math.isfinite, losses))
+    assert np.mean(losses[-5:]) < 1.0 < 2.0 < np.mean(losses[:10])
+    norms = [module for module in model.modules() if isinstance(module, SequenceBatchNorm)]
+    assert len(norms) == 2 + 2
+    for norm in norms:
+        assert bool((norm.running_mean.abs() > 1e-3).any())
+        assert bool(((norm.running_var - 1).abs() > 1e-2).any())
+
+
+def test_the_deployed_preset_learns_and_streams(spoken: list[Utterance], tmp_path: Path) -> None:
+    model, losses = trained("deployed", spoken, tmp_path)
+    assert_learnt(model, losses)
+    layer = model.double().at(19)
+    pcm, lengths = padded(spoken[:4])
+    pcm, rows = pcm.double(), [*lengths.tolist()[:3], 0]
+    expected = whole(layer, pcm, rows)
+    assert [len(row) for row in expected] == [layer.field.total(n) for n in rows]
+    for cut in ((tuple(rows),), random_partition(rows, random.Random(0))):
+        for got, row in zip(streamed(layer, pcm, cut), expected, strict=True):
+            torch.testing.assert_close(got, row, rtol=0, atol=1e-10)
+
+
+def test_the_research_preset_learns(spoken: list[Utterance], tmp_path: Path) -> None:
+    model, losses = trained("research", spoken, tmp_path)
+    assert_learnt(model, losses)
+    recurrent = [layer for layer in model.encoder if isinstance(layer, Bidirectional)]
+    assert all(layer.ahead.weight_ih is layer.back.weight_ih for layer in recurrent)
+    assert all(layer.ahead.norm is layer.back.norm for layer in recurrent)
+
+
+@presets
+def test_they_learn_the_committed_samples(
+    preset: str, synthesised: list[Utterance], tmp_path: Path
+) -> None:
+    model, losses = trained(preset, synthesised, tmp_path)
+    assert_learnt(model, losses)
+    assert any(isinstance(layer, Recurrent) for layer in model.modules())

@@ -221,6 +221,36 @@ MUTANTS = (
         ("gru",),
     ),
     Mutant(
+        "a reset that resets nothing",
+        "layers/state.py",
+        "    return _map(lambda leaf, value: leaf.index_copy(0, rows, value), state, values)",
+        "    return _map(lambda leaf, value: leaf.clone(), state, values)",
+        ("gru",),
+    ),
+    Mutant(
+        "no gradient from frame to frame when streaming",
+        "layers/recurrent.py",
+        "            state = _hold(t < lengths, moved, state)",
+        "            state = _hold(t < lengths, moved.detach(), state)",
+        ("gru",),
+    ),
+    Mutant(
+        "counts in integers that are not int64",
+        "layers/windowed.py",
+        "        return frames, torch.full("
+        "(batch_size,), begun, dtype=torch.int64, device=frames.device)",
+        "        return frames, torch.full("
+        "(batch_size,), begun, dtype=torch.int32, device=frames.device)",
+        ("lookahead 3",),
+    ),
+    Mutant(
+        "a stream that starts in float32 whatever is asked for",
+        "layers/contract.py",
+        "        return torch.zeros(*shape, device=device, dtype=dtype)",
+        "        return torch.zeros(*shape, device=device, dtype=torch.float32)",
+        ("linear",),
+    ),
+    Mutant(
         "emission promised a frame early",
         "budget/field.py",
         "        return max(0, (n - 1 - right) // self.stride + 1)",
@@ -299,9 +329,9 @@ def hold_to_the_laws(folder: str, layers: Sequence[str]) -> None:
 
 
 def _told(error: Exception) -> str:
-    """What a law says, without its own name; what a crash says, with its kind."""
-    if hasattr(error, "law"):
-        return str(error).removeprefix(f"{error.law}: ")
+    """Where a law says that it is broken; what a crash says, with its kind."""
+    if hasattr(error, "where"):
+        return str(error.where)
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 

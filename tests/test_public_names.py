@@ -3,6 +3,7 @@
 import pytest
 
 import nearfuture
+from nearfuture import laws
 from nearfuture.cli import app
 
 FLAGS = {
@@ -88,6 +89,34 @@ def test_top_level() -> None:
         "StreamingLayer",
         "__version__",
         "load",
+    ]
+
+
+def test_the_laws() -> None:
+    assert laws.__all__ == [
+        "ALL",
+        "DTYPES",
+        "EXAMPLES",
+        "PROBES",
+        "TOLERANCE",
+        "Law",
+        "LawBroken",
+        "Partition",
+        "Source",
+        "any_dtype_and_device",
+        "any_partition",
+        "check",
+        "declared_is_measured",
+        "dependency_matrix",
+        "emission_schedule",
+        "gradients_agree",
+        "padding_is_nothing",
+        "partition_free_state",
+        "partitions",
+        "prefill_then_step",
+        "reset_is_fresh",
+        "rows_are_strangers",
+        "snapshot_round_trip",
     ]
 
 

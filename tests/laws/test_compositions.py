@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from nearfuture import laws
 from tests.laws.compositions import build, compositions
+from tests.laws.registry import ALL
 
 # Shrinking takes minutes: the slow tests do it.
 quick = settings(
@@ -27,13 +28,13 @@ many = settings(
 @quick
 @given(compositions())
 def test_compositions_obey_the_laws(source: str) -> None:
-    laws.check(build(source))
+    laws.check(build(source), examples=1)
 
 
 @quick
 @given(compositions(streaming=False))
 def test_compositions_with_bidirectional_layers_obey_the_laws(source: str) -> None:
-    laws.check(build(source))
+    laws.check(build(source), examples=1)
 
 
 @pytest.mark.slow
@@ -48,3 +49,9 @@ def test_many_compositions_obey_the_laws(source: str, seed: int) -> None:
 @given(compositions(streaming=False), st.integers(1, 10_000))
 def test_many_offline_compositions_obey_the_laws(source: str, seed: int) -> None:
     laws.check(build(source), seed=seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_every_layer_obeys_the_laws_in_many_cases(name: str) -> None:
+    laws.check(ALL[name], seed=1, examples=40)

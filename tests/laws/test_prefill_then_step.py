@@ -6,10 +6,13 @@ import torch
 from nearfuture import laws
 from tests.laws.registry import ALL
 
-dtypes = pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=["f64", "f32"])
+# Two cases drawn in float32: that only rounding differs is what float64 shows.
+dtypes = pytest.mark.parametrize(
+    ("dtype", "examples"), [(torch.float64, laws.EXAMPLES), (torch.float32, 2)], ids=["f64", "f32"]
+)
 
 
 @dtypes
 @pytest.mark.parametrize("name", ALL)
-def test_prefill_then_step_equals_forward(name: str, dtype: torch.dtype) -> None:
-    laws.prefill_then_step(ALL[name], dtype=dtype)
+def test_prefill_then_step_equals_forward(name: str, dtype: torch.dtype, examples: int) -> None:
+    laws.prefill_then_step(ALL[name], dtype=dtype, examples=examples)

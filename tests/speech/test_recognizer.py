@@ -168,10 +168,7 @@ def test_the_laws_of_the_twin() -> None:
     def twin() -> StreamingLayer:
         return Recognizer(MINUTE.twin()).at(None)
 
-    others = [law for law in laws.ALL if law is not laws.declared_is_measured]
-    laws.check(twin, others)
-    # As many samples as fill the last window: what lies past it is read by nobody.
-    laws.declared_is_measured(twin, frames=28)
+    laws.check(twin)
 
 
 def test_the_twin_does_not_stream() -> None:

@@ -1,31 +1,52 @@
 """The laws every layer obeys, as a test kit: for ours and for yours."""
 
+try:
+    import hypothesis  # noqa: F401 (the laws draw their cases with it)
+    import torch  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        f"nearfuture.laws needs {error.name}; install it with: pip install 'nearfuture[laws]'",
+        name=error.name,
+    ) from error
+
 from nearfuture.laws.broken import TOLERANCE, LawBroken
+from nearfuture.laws.drawing import partitions
 from nearfuture.laws.field import PROBES, declared_is_measured, dependency_matrix
+from nearfuture.laws.gradients import gradients_agree
 from nearfuture.laws.kit import ALL, Law, check
 from nearfuture.laws.padding import padding_is_nothing
 from nearfuture.laws.partition import any_partition, prefill_then_step
+from nearfuture.laws.precision import DTYPES, any_dtype_and_device
+from nearfuture.laws.reset import reset_is_fresh
 from nearfuture.laws.rows import rows_are_strangers
 from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
-from nearfuture.laws.stream import Source
+from nearfuture.laws.stream import Partition, Source
+from nearfuture.laws.trial import EXAMPLES
 
 __all__ = [
     "ALL",
+    "DTYPES",
+    "EXAMPLES",
     "PROBES",
     "TOLERANCE",
     "Law",
     "LawBroken",
+    "Partition",
     "Source",
+    "any_dtype_and_device",
     "any_partition",
     "check",
     "declared_is_measured",
     "dependency_matrix",
     "emission_schedule",
+    "gradients_agree",
     "padding_is_nothing",
     "partition_free_state",
+    "partitions",
     "prefill_then_step",
+    "reset_is_fresh",
     "rows_are_strangers",
     "snapshot_round_trip",
 ]

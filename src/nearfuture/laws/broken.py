@@ -2,34 +2,62 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
-__all__ = ["TOLERANCE", "LawBroken", "difference"]
+__all__ = ["TOLERANCE", "Fault", "LawBroken", "difference", "same"]
 
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2, torch.float16: 5e-3}
 """Relative to max(1, |value|). float64 is the truth: it shows that the rest is rounding."""
 
 
 class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
-    """A layer breaks a law; the message says where, with both values.
+    """A layer breaks a law; the message says where, with both values, and how to see it again.
 
     Args:
         law: its number and name.
-        where: what differs, in the smallest example that was found.
+        where: what differs, in the smallest case that was found.
+        again: the call that ends here again.
 
-    >>> str(LawBroken("law 1 (any partition)", "row 0, frame 2: 1.0 in chunks, 2.0 whole"))
-    'law 1 (any partition): row 0, frame 2: 1.0 in chunks, 2.0 whole'
+    >>> print(LawBroken("law 1 (any partition)", "row 0, frame 2: 1.0 in chunks, 2.0 whole"))
+    law 1 (any partition): row 0, frame 2: 1.0 in chunks, 2.0 whole
     """
 
-    def __init__(self, law: str, where: str) -> None:
-        super().__init__(f"{law}: {where}")
+    def __init__(self, law: str, where: str, again: str = "") -> None:
+        super().__init__(f"{law}: {where}" + (f"\n  again: {again}" if again else ""))
         self.law = law
         self.where = where
+        self.again = again
+
+
+class Fault(Exception):  # noqa: N818 (not an error yet: a law makes one of it)
+    """What is wrong, before a law has put its name and the smallest case to it."""
+
+
+def same(
+    got: Tensor,
+    expected: Tensor,
+    *,
+    names: tuple[str, str],
+    where: str = "",
+    words: Sequence[str] = ("frame", "feature"),
+    tolerance: float | None = None,
+) -> None:
+    """Raise a `Fault` that says where two tensors first differ; see `difference`."""
+    found = difference(got, expected, names=names, words=words, tolerance=tolerance)
+    if found:
+        raise Fault(f"{where}{found}")
 
 
 def difference(
-    got: Tensor, expected: Tensor, *, names: tuple[str, str], tolerance: float | None = None
+    got: Tensor,
+    expected: Tensor,
+    *,
+    names: tuple[str, str],
+    words: Sequence[str] = ("frame", "feature"),
+    tolerance: float | None = None,
 ) -> str | None:
     """Where two tensors first differ, in words; None where they agree.
 
@@ -37,6 +65,7 @@ def difference(
         got: (T, D) frames, or any tensor.
         expected: what it should be; the shapes count too.
         names: what to call the two, e.g. `("in chunks", "whole")`.
+        words: what to call the dimensions, where there are as many.
         tolerance: relative to max(1, |value|); the dtype's own unless given, 0 for bit-equal.
             Integers are always compared exactly.
 
@@ -49,18 +78,22 @@ def difference(
         return f"{got.dtype} {names[0]}, {expected.dtype} {names[1]}"
     if got.is_floating_point():
         limit = TOLERANCE[got.dtype] if tolerance is None else tolerance
-        close = torch.isclose(got, expected, rtol=limit, atol=limit, equal_nan=limit == 0)
+        bound = limit * expected.abs().clamp(min=1.0)
+        close = (got == expected) | ((got - expected).abs() <= bound)
+        if limit == 0:
+            close |= got.isnan() & expected.isnan()
     else:
-        limit = 0.0
         close = got == expected
     if bool(close.all()):
         return None
     index = tuple(int(i) for i in (~close).nonzero()[0])
     a, b = got[index].item(), expected[index].item()
-    words = ("frame", "feature") if len(index) == 2 else ("element",) * len(index)
-    where = ", ".join(f"{word} {i}" for word, i in zip(words, index, strict=True))
+    if index and len(words) == len(index):
+        where = ", ".join(f"{word} {i}" for word, i in zip(words, index, strict=True)) + ": "
+    else:
+        where = f"element {index[0] if len(index) == 1 else index}: " if index else ""
+    said = f"{where}{a!r} {names[0]}, {b!r} {names[1]}"
+    if not got.is_floating_point():
+        return said
     dtype = str(got.dtype).removeprefix("torch.")
-    return (
-        f"{where}{': ' if where else ''}{a!r} {names[0]}, {b!r} {names[1]} "
-        f"(they differ by {abs(a - b):.1e}; tolerance {limit:.0e} in {dtype})"
-    )
+    return f"{said} (they differ by {abs(a - b):.1e}; tolerance {limit:.0e} in {dtype})"

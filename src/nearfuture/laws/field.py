@@ -12,8 +12,9 @@ import torch
 from torch import Tensor
 
 from nearfuture.budget import ReceptiveField
-from nearfuture.laws.broken import LawBroken
+from nearfuture.laws.broken import Fault
 from nearfuture.laws.stream import Source, inputs, variants
+from nearfuture.laws.trial import Trial, enough_frames
 from nearfuture.layers import StreamingLayer
 
 __all__ = ["PROBES", "declared_is_measured", "dependency_matrix"]
@@ -22,7 +23,6 @@ PROBES = (math.nan, 1e-2, -1e-2, 1.0, -1.0, 1e3, -1e3)
 """What is added to a frame, along a random direction of its features. NaN shows every path that
 arithmetic takes, through weights of 0 too; the finite ones what passes."""
 
-_LAW = "law 8 (declared = measured)"
 _TOGETHER = 64
 """Probes per batch: enough to be fast, few enough for long inputs."""
 
@@ -90,9 +90,9 @@ def declared_is_measured(
     layer: Source,
     *,
     seed: int = 0,
-    frames: int | None = None,
-    initialisations: int = 3,
+    examples: int = 3,
     dtype: torch.dtype = torch.float64,
+    frames: int | None = None,
 ) -> None:
     """Law 8: what an output looks at lies inside the declared field and reaches its edges.
 
@@ -103,9 +103,9 @@ def declared_is_measured(
     Args:
         layer: a layer, or a function that makes one (then every initialisation is its own).
         seed: of weights (where they are made here) and inputs.
-        frames: length of the sequence; enough for both edges unless given.
-        initialisations: how many.
+        examples: initialisations to measure, each on inputs of its own.
         dtype: of weights and inputs.
+        frames: length of the sequence; enough for every finite edge unless given.
 
     Raises:
         LawBroken: naming the output, the frame and what the field declares.
@@ -113,44 +113,59 @@ def declared_is_measured(
     >>> from nearfuture.layers import Convolution
     >>> declared_is_measured(Convolution(2, 3, left=2, right=1, stride=2))
     """
-    subject = variants(layer, count=1, seed=seed, dtype=dtype)[0]
-    field = subject.field
-    if frames is None:
-        reach = sum(int(edge) for edge in (field.left, field.right) if math.isfinite(edge))
-        frames = reach + 3 * field.stride + 8
+    law = "law 8 (declared = measured)"
+    options = {"examples": examples, "frames": frames}
+    trial = Trial(law, declared_is_measured, layer, seed=seed, dtype=dtype, **options)
+    frames = enough_frames(trial.field) if frames is None else frames
+    trial.once(lambda: _measure(layer, trial, frames, examples))
+
+
+def _measure(layer: Source, trial: Trial, frames: int, examples: int) -> None:
     finite, matrix = (
         dependency_matrix(
-            layer, frames, seed=seed, initialisations=initialisations, probes=probes, dtype=dtype
+            layer,
+            frames,
+            seed=trial.seed,
+            initialisations=examples,
+            probes=probes,
+            dtype=trial.dtype,
         )
         for probes in ([p for p in PROBES if math.isfinite(p)], PROBES)
     )
+    _inside_and_to_the_edges(matrix, finite, trial.field, frames)
+    if trial.field.chain:
+        _sum_of_the_links(finite[: trial.field.total(frames)], trial.field)
+    _only_the_end_changes(trial.subject, frames, trial.seed)
+
+
+def _declared(field: ReceptiveField) -> str:
+    return f"left={field.left}, right={field.right}, stride={field.stride}"
+
+
+def _inside_and_to_the_edges(
+    matrix: Tensor, finite: Tensor, field: ReceptiveField, frames: int
+) -> None:
     end_of_use = _last_used(field, frames)
-    declared = f"left={field.left}, right={field.right}, stride={field.stride}"
     for t, looks in enumerate(matrix[: field.total(frames)]):
         first, last = _window(field, t)
         seen = looks.nonzero()[:, 0].tolist()
         outside = [s for s in seen if not first <= s <= last]
         if outside:
-            raise LawBroken(
-                _LAW,
+            raise Fault(
                 f"output {t} looks at input frame {outside[-1]}, but may look at "
-                f"{max(0, first):.0f} … {last:.0f} only ({declared})",
+                f"{max(0, first):.0f} … {last:.0f} only ({_declared(field)})"
             )
         for edge, end, name in ((first, 0, "left"), (last, end_of_use, "right")):
             frame = end if math.isinf(edge) else int(edge)
             reached = matrix if math.isinf(edge) else finite
             if 0 <= frame < frames and not reached[t, frame]:
-                raise LawBroken(
-                    _LAW,
+                raise Fault(
                     f"output {t} does not look at input frame {frame}, the {name} edge that is "
-                    f"declared ({declared})",
+                    f"declared ({_declared(field)})"
                 )
-    if field.chain:
-        _sum_of_the_links(finite[: field.total(frames)], field, declared)
-    _only_the_end_changes(subject, field, frames, seed)
 
 
-def _sum_of_the_links(matrix: Tensor, field: ReceptiveField, declared: str) -> None:
+def _sum_of_the_links(matrix: Tensor, field: ReceptiveField) -> None:
     """What a composition declares as a whole is the farthest that any of its outputs looks."""
     looks = [(t * field.stride, seen.nonzero()[:, 0]) for t, seen in enumerate(matrix)]
     farthest = {
@@ -160,17 +175,15 @@ def _sum_of_the_links(matrix: Tensor, field: ReceptiveField, declared: str) -> N
     for name, reach in farthest.items():
         promised = getattr(field, name)
         if math.isfinite(promised) and reach != promised:
-            raise LawBroken(
-                _LAW,
+            raise Fault(
                 f"outputs look {reach} input frames to the {name} of their own, but the "
-                f"composition declares {promised} ({declared})",
+                f"composition declares {promised} ({_declared(field)})"
             )
 
 
-def _only_the_end_changes(
-    layer: StreamingLayer, field: ReceptiveField, frames: int, seed: int
-) -> None:
+def _only_the_end_changes(layer: StreamingLayer, frames: int, seed: int) -> None:
     """A sequence cut to n frames has the `emitted(n)` first outputs of the whole one."""
+    field = layer.field
     x = inputs(layer, 1, frames, seed=seed).expand(frames, -1, -1)
     cut = torch.arange(frames)
     base = _run(layer, x, torch.full_like(cut, frames))
@@ -178,10 +191,9 @@ def _only_the_end_changes(
     for n in range(frames):
         early = changed[n, : field.emitted(n)].nonzero()
         if len(early):
-            raise LawBroken(
-                _LAW,
+            raise Fault(
                 f"output {int(early[0])} changes when the sequence ends after {n} frames instead "
-                f"of {frames}, but it needs {field.needed(int(early[0]))} only",
+                f"of {frames}, but it needs {field.needed(int(early[0]))} only"
             )
 
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import torch
-from torch import Tensor
+from hypothesis import strategies as st
 
-from nearfuture.laws.broken import LawBroken, difference
+from nearfuture.laws.broken import same
+from nearfuture.laws.drawing import partitions, row_counts
 from nearfuture.laws.stream import (
     Partition,
     Source,
-    inputs,
+    at_once,
     lengths_of,
-    prepare,
-    ragged_lengths,
-    random_partition,
-    refuses_to_stream,
     single_frames,
     streamed,
+    told,
     whole,
 )
-from nearfuture.layers import StreamingLayer
+from nearfuture.laws.trial import EXAMPLES, Trial
 
 __all__ = ["any_partition", "prefill_then_step"]
 
@@ -31,22 +28,19 @@ def any_partition(
     layer: Source,
     *,
     seed: int = 0,
-    batch: int = 4,
-    frames: int = 24,
-    rounds: int = 4,
+    examples: int = EXAMPLES,
     dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 1: outputs over any cut of the input, and `finish`, equal `forward`.
 
-    Cuts: single frames, everything at once, and random ones with empty chunks, in which rows
-    advance at different paces. A layer that reads everything first must say `NotStreamable`.
+    `step(x[:k]) ⊕ step(x[k:]) ⊕ finish = forward(x)`, for every cut: single frames, everything at
+    once, empty chunks, rows that advance at different paces. What lies past a row's frames in a
+    chunk is NaN. A layer that reads everything first must say `NotStreamable`.
 
     Args:
-        layer: a layer, or a function that makes one.
+        layer: a layer, which is copied, or a function that makes one.
         seed: of weights (where the layer is made here), inputs and cuts.
-        batch: rows.
-        frames: of the longest row.
-        rounds: random cuts.
+        examples: cuts to draw.
         dtype: float64 shows that what differs in float32 is rounding.
 
     Raises:
@@ -56,98 +50,74 @@ def any_partition(
     >>> any_partition(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
     law = "law 1 (any partition)"
-    subject = prepare(layer, seed=seed, dtype=dtype)
-    if refuses_to_stream(subject, law):
+    trial = Trial(law, any_partition, layer, seed=seed, dtype=dtype, examples=examples)
+    if trial.refuses_to_stream():
         return
-    rng = random.Random(seed)
-    x = inputs(subject, batch, frames, seed=seed)
-    lengths = ragged_lengths(batch, frames, rng)
-    cuts = [single_frames(lengths), (tuple(lengths),)]
-    cuts += [random_partition(ragged_lengths(batch, frames, rng), rng) for _ in range(rounds)]
-    _all_equal_forward(law, subject, x, cuts)
+    lengths = (trial.frames, trial.frames // 2, 1, 0)
+    trial.hold(
+        lambda cut: _equals_forward(trial, cut),
+        obvious=[single_frames(lengths), at_once(lengths)],
+        drawn=partitions(trial.frames),
+        examples=examples,
+        told=told,
+    )
+
+
+class _Prefill(NamedTuple):
+    long: tuple[int, ...]
+    single: int
+
+    def __str__(self) -> str:
+        frames = self.long[0] if len(self.long) == 1 else self.long
+        return f"in one long step of {frames} frames and {self.single} single frames"
+
+    def cut(self) -> Partition:
+        return (self.long, *single_frames([self.single] * len(self.long)))
 
 
 def prefill_then_step(
     layer: Source,
     *,
     seed: int = 0,
-    batch: int = 4,
-    frames: int = 24,
+    examples: int = EXAMPLES,
     dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 3: one long `step` through the fast kernel, then single frames, equal `forward`.
 
     The rows of the long step have different lengths, so each must go on from its own last frame.
+    It is longer than the chunks of law 1, since a fast kernel may begin with any length.
+
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and lengths.
+        examples: lengths to draw.
+        dtype: of weights and inputs.
 
     Raises:
-        LawBroken: with the smallest cut that shows the difference.
+        LawBroken: with the smallest prefill that shows the difference.
 
     >>> from nearfuture.layers import LSTM
     >>> prefill_then_step(LSTM(2, 3))
     """
     law = "law 3 (prefill then step)"
-    subject = prepare(layer, seed=seed, dtype=dtype)
-    if refuses_to_stream(subject, law):
+    trial = Trial(law, prefill_then_step, layer, seed=seed, dtype=dtype, examples=examples)
+    if trial.refuses_to_stream():
         return
-    rng = random.Random(seed)
-    x = inputs(subject, batch, frames, seed=seed)
-    cuts = []
-    for long in (4, frames // 2, frames - 2):
-        full = (long,) * batch
-        ragged = (long, *(rng.randint(0, long) for _ in range(batch - 1)))
-        for first in (full, ragged):
-            cuts.append((first, *single_frames([frames - n for n in first])))
-    _all_equal_forward(law, subject, x, cuts)
+    longest = max(70, 2 * trial.frames)
+    prefills = st.lists(row_counts(longest), min_size=1, max_size=3).map(tuple)
+    trial.hold(
+        lambda prefill: _equals_forward(trial, prefill.cut()),
+        obvious=[_Prefill((5, 5), 2), _Prefill((longest, 2, 0), 3)],
+        drawn=st.builds(_Prefill, prefills, st.integers(1, 5)),
+        examples=examples,
+        told=str,
+    )
 
 
-def _all_equal_forward(law: str, layer: StreamingLayer, x: Tensor, cuts: list[Partition]) -> None:
-    """Every cut against `forward`; on failure, the smallest cut that still fails."""
-
-    def broken(x: Tensor, cut: Partition) -> str | None:
-        lengths = lengths_of(cut, x.shape[0])
-        expected = whole(layer, x[:, : max(lengths)], lengths)
-        got = streamed(layer, x, cut)
-        for b, (in_chunks, at_once) in enumerate(zip(got, expected, strict=True)):
-            where = difference(in_chunks, at_once, names=("in chunks", "whole"))
-            if where:
-                return f"row {b}, {where}"
-        return None
-
-    for cut in cuts:
-        if broken(x, cut):
-            x, cut = _smallest(broken, x, cut)
-            shown = ", ".join(str(chunk[0] if len(chunk) == 1 else chunk) for chunk in cut)
-            raise LawBroken(law, f"in chunks of [{shown}] frames, {broken(x, cut)}")
-
-
-def _smallest(
-    broken: Callable[[Tensor, Partition], str | None], x: Tensor, cut: Partition
-) -> tuple[Tensor, Partition]:
-    """A small cut that still breaks the law: one row if it can, few chunks, few frames."""
-    for b in range(x.shape[0]):
-        alone = tuple((chunk[b],) for chunk in cut)
-        if broken(x[b : b + 1], alone):
-            x, cut = x[b : b + 1], alone
-            break
-    smaller = True
-    while smaller:
-        smaller = False
-        for candidate in _simpler(cut):
-            if broken(x, candidate):
-                cut, smaller = candidate, True
-                break
-    return x, cut
-
-
-def _simpler(cut: Partition) -> Iterator[Partition]:
-    """Cuts with a chunk less, two chunks joined, or a frame less."""
-    for k in range(len(cut)):
-        if len(cut) > 1:
-            yield cut[:k] + cut[k + 1 :]
-    for k in range(len(cut) - 1):
-        joined = tuple(a + b for a, b in zip(cut[k], cut[k + 1], strict=True))
-        yield (*cut[:k], joined, *cut[k + 2 :])
-    for k, chunk in enumerate(cut):
-        for b, n in enumerate(chunk):
-            if n:
-                yield (*cut[:k], (*chunk[:b], n - 1, *chunk[b + 1 :]), *cut[k + 1 :])
+def _equals_forward(trial: Trial, cut: Partition) -> None:
+    lengths = lengths_of(cut)
+    x = trial.inputs(len(lengths), max(lengths))
+    layer = trial.fresh()
+    expected = whole(layer, x, lengths)
+    for b, (got, there) in enumerate(zip(streamed(layer, x, cut), expected, strict=True)):
+        same(got, there, names=("in chunks", "whole"), where=f"row {b}, ")

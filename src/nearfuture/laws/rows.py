@@ -3,58 +3,70 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
+from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.broken import LawBroken, difference
+from nearfuture.laws.broken import TOLERANCE, Fault, same
+from nearfuture.laws.drawing import interrupted
 from nearfuture.laws.stream import (
     Partition,
     Source,
     advance,
-    inputs,
-    prepare,
-    ragged_lengths,
-    random_partition,
-    refuses_to_stream,
+    lengths_of,
+    single_frames,
     streamed,
+    told,
     until,
     whole,
 )
-from nearfuture.layers import StreamingLayer
+from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.layers.state import flatten, put_rows, take_rows
 
 __all__ = ["rows_are_strangers"]
 
-_LAW = "law 4 (rows are strangers)"
+
+class _Mates(NamedTuple):
+    """A batch, one row of it, and what happens before which chunk."""
+
+    cut: Partition
+    row: int
+    at: int
+    event: str
+
+    def __str__(self) -> str:
+        return told(self.cut)
+
+
+@st.composite
+def _mates(draw: st.DrawFn, frames: int, events: Sequence[str]) -> _Mates:
+    cut, at = draw(interrupted(frames, fewest_rows=2))
+    return _Mates(cut, draw(st.integers(0, len(cut[0]) - 1)), at, draw(st.sampled_from(events)))
 
 
 def rows_are_strangers(
     layer: Source,
     *,
     seed: int = 0,
-    batch: int = 4,
-    frames: int = 24,
-    rounds: int = 2,
+    examples: int = EXAMPLES,
     dtype: torch.dtype = torch.float64,
     tolerance: float | None = None,
 ) -> None:
     """Law 4: batch mates, row order, a reset of some rows and inactive rows change nothing.
 
-    Mates are replaced by other values, other lengths and NaN. A row that gets no frames in a step
-    must keep its state bit for bit.
+    A row is alone, beside others of 1e3 and of NaN, in another place, moved or reset in mid-stream,
+    or beside one that is. A row that gets no frames in a step must keep its state bit for bit.
 
     Args:
         layer: a layer, or a function that makes one.
         seed: of weights (where the layer is made here), inputs and cuts.
-        batch: rows.
-        frames: of the longest row.
-        rounds: random cuts.
+        examples: batches and cuts to draw.
         dtype: of weights and inputs.
-        tolerance: relative to max(1, |value|); matrix products may round by batch size, so
-            float32 agrees within 1e-6, not bit for bit.
+        tolerance: relative to max(1, |value|). Matrix products round by the size of the batch:
+            1e-6 in float32, not bit for bit, and that of the dtype otherwise.
 
     Raises:
         LawBroken: naming what was done to the others and the row that noticed.
@@ -62,109 +74,120 @@ def rows_are_strangers(
     >>> from nearfuture.layers import GRU
     >>> rows_are_strangers(GRU(2, 3))
     """
-    subject = prepare(layer, seed=seed, dtype=dtype)
-    rng = random.Random(seed)
-    x = inputs(subject, batch, frames, seed=seed)
-    lengths = ragged_lengths(batch, frames, rng)
-    _offline(subject, x, lengths, tolerance)
-    if refuses_to_stream(subject, _LAW):
+    law = "law 4 (rows are strangers)"
+    options = {"examples": examples, "tolerance": tolerance}
+    trial = Trial(law, rows_are_strangers, layer, seed=seed, dtype=dtype, **options)
+    limit = (
+        (1e-6 if dtype is torch.float32 else TOLERANCE[dtype]) if tolerance is None else tolerance
+    )
+    streams = not trial.refuses_to_stream()
+    events = {"alone": _alone, "beside": _beside, "moved": _moved}
+    if streams:
+        events |= {"reset": _reset, "inactive": _inactive}
+    usual: list[tuple[Partition, int, int]] = [
+        (single_frames([3, 2, 0]), 1, 2),
+        (((4, 0, 1), (0, trial.frames // 2, 1), (5, 2, 2)), 0, 1),
+    ]
+    trial.hold(
+        lambda case: events[case.event](_Company(trial, case, streams, limit)),
+        obvious=[_Mates(*case, event) for case in usual for event in events],
+        drawn=_mates(trial.frames, list(events)),
+        examples=examples,
+        told=str,
+    )
+
+
+class _Company:
+    """The rows of a case, and what they say when nothing happens."""
+
+    def __init__(self, trial: Trial, case: _Mates, streams: bool, limit: float) -> None:
+        self.trial, self.streams, self.limit = trial, streams, limit
+        self.cut, self.row, self.at, _ = case
+        self.lengths = lengths_of(self.cut)
+        self.batch = len(self.lengths)
+        self.x = trial.inputs(self.batch, max(self.lengths))
+        self.offline = whole(trial.fresh(), self.x, self.lengths)
+        self.online = streamed(trial.fresh(), self.x, self.cut) if streams else []
+
+    def same(self, got: Tensor, expected: Tensor, what: str, row: int) -> None:
+        where = f"row {row}, "
+        same(got, expected, names=(what, "otherwise"), where=where, tolerance=self.limit)
+
+
+def _alone(company: _Company) -> None:
+    b, n, fresh = company.row, company.lengths[company.row], company.trial.fresh
+    x = company.x[b : b + 1]
+    company.same(whole(fresh(), x[:, :n], [n])[0], company.offline[b], "alone", b)
+    if company.streams:
+        cut = tuple((chunk[b],) for chunk in company.cut if chunk[b])
+        company.same(streamed(fresh(), x, cut)[0], company.online[b], "streamed alone", b)
+
+
+def _beside(company: _Company) -> None:
+    x, b, fresh = company.x, company.row, company.trial.fresh
+    longest = [n if i == b else x.shape[1] for i, n in enumerate(company.lengths)]
+    for words, mate in (("1e3", 1e3 * x), ("NaN", torch.full_like(x, math.nan))):
+        mate[b] = x[b]
+        got = whole(fresh(), mate, longest)[b]
+        company.same(got, company.offline[b], f"beside {words}", b)
+    if company.streams:
+        got = streamed(fresh(), mate, company.cut)[b]
+        company.same(got, company.online[b], "streamed beside NaN", b)
+
+
+def _moved(company: _Company) -> None:
+    """Rows in another order, or changing places between two steps: their states move with them."""
+    x, at, layer = company.x, company.at, company.trial.fresh()
+    order = list(reversed(range(company.batch)))
+    got = whole(layer, x[order], [company.lengths[b] for b in order])
+    for b, expected in enumerate(company.offline):
+        company.same(got[order.index(b)], expected, "in reversed order", b)
+    if not company.streams:
         return
-    for _ in range(rounds):
-        cut = random_partition(ragged_lengths(batch, frames, rng), rng)
-        _streaming(subject, x, cut, tolerance)
-        _inactive(subject, x, cut)
-        _partial_reset(subject, x, cut, rng, tolerance)
-
-
-def _same(
-    got: Sequence[Tensor], expected: Sequence[Tensor], what: str, tolerance: float | None
-) -> None:
-    for b, (here, alone) in enumerate(zip(got, expected, strict=True)):
-        where = difference(here, alone, names=(what, "otherwise"), tolerance=tolerance)
-        if where:
-            raise LawBroken(_LAW, f"row {b}, {where}")
-
-
-def _offline(layer: StreamingLayer, x: Tensor, lengths: list[int], limit: float | None) -> None:
-    batch, frames, _ = x.shape
-    expected = whole(layer, x, lengths)
-    for b, n in enumerate(lengths):
-        _same(whole(layer, x[b : b + 1], [n]), expected[b : b + 1], f"alone (as {b})", limit)
-        for words, mate in (("1e3", 1e3 * x), ("NaN", torch.full_like(x, math.nan))):
-            others = mate.clone()
-            others[b] = x[b]
-            full = [n if row == b else frames for row in range(batch)]
-            got = whole(layer, others, full)
-            _same(got[b : b + 1], expected[b : b + 1], f"beside {words} (as {b})", limit)
-    order = list(reversed(range(batch)))
-    got = whole(layer, x[order], [lengths[b] for b in order])
-    _same([got[order.index(b)] for b in range(batch)], expected, "in reversed order", limit)
-
-
-def _streaming(layer: StreamingLayer, x: Tensor, cut: Partition, limit: float | None) -> None:
-    batch = x.shape[0]
-    expected = streamed(layer, x, cut)
-    for b in range(batch):
-        alone = tuple((chunk[b],) for chunk in cut if chunk[b])
-        got = streamed(layer, x[b : b + 1], alone)
-        _same(got, expected[b : b + 1], f"streamed alone (as {b})", limit)
-        others = torch.full_like(x, math.nan)
-        others[b] = x[b]
-        got = streamed(layer, others, cut)
-        _same(got[b : b + 1], expected[b : b + 1], f"streamed beside NaN (as {b})", limit)
-    # Rows change places between two steps; their states move with them.
-    order = list(reversed(range(batch)))
-    half = len(cut) // 2
-    early, state, position = until(layer, x, cut[:half])
+    early, state, position = until(layer, x, company.cut[:at])
     later = streamed(
         layer,
         x[order],
-        tuple(tuple(chunk[b] for b in order) for chunk in cut[half:]),
+        tuple(tuple(chunk[b] for b in order) for chunk in company.cut[at:]),
         take_rows(state, torch.tensor(order, device=x.device)),
         [position[b] for b in order],
     )
-    got = [torch.cat([early[b], later[order.index(b)]]) for b in range(batch)]
-    _same(got, expected, "with rows moved in mid-stream", limit)
+    for b, expected in enumerate(company.online):
+        moved = torch.cat([early[b], later[order.index(b)]])
+        company.same(moved, expected, f"with rows reversed before chunk {at}", b)
 
 
-def _inactive(layer: StreamingLayer, x: Tensor, cut: Partition) -> None:
+def _inactive(company: _Company) -> None:
     """A row without frames in a step keeps its state bit for bit and emits nothing."""
-    state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    layer, x = company.trial.fresh(), company.x
+    state = layer.start(company.batch, device=x.device, dtype=x.dtype)
     before = flatten(state)
-    for chunk, (new, after) in zip(cut, advance(layer, x, cut, state), strict=True):
-        for b, n in enumerate(chunk):
-            if n:
-                continue
+    steps = zip(company.cut, advance(layer, x, company.cut, state), strict=True)
+    for chunk, (new, after) in steps:
+        for b in (b for b, n in enumerate(chunk) if n == 0):
             if len(new[b]):
-                raise LawBroken(_LAW, f"row {b} got no frame and emitted {len(new[b])}")
+                raise Fault(f"row {b} got no frame and emitted {len(new[b])}")
             for i, (leaf, was) in enumerate(zip(flatten(after), before, strict=True)):
                 names = ("after a step without frames", "before")
-                where = difference(leaf[b], was[b], names=names, tolerance=0)
-                if where:
-                    raise LawBroken(_LAW, f"row {b} is inactive, tensor {i} of the state, {where}")
+                where = f"row {b} is inactive, tensor {i} of the state, "
+                same(leaf[b], was[b], names=names, where=where, tolerance=0)
         before = flatten(after)
 
 
-def _partial_reset(
-    layer: StreamingLayer, x: Tensor, cut: Partition, rng: random.Random, limit: float | None
-) -> None:
-    """Some rows start a new stream in mid-stream; the others go on."""
-    batch, frames, _ = x.shape
-    expected = streamed(layer, x, cut)
-    half = rng.randint(0, len(cut))
-    chosen = [b for b in range(batch) if rng.random() < 0.5] or [0]
-    early, state, position = until(layer, x, cut[:half])
-    fresh = layer.start(len(chosen), device=x.device, dtype=x.dtype)
-    state = put_rows(state, torch.tensor(chosen, device=x.device), fresh)
+def _reset(company: _Company) -> None:
+    """One row starts a new stream in mid-stream; the others go on."""
+    x, b, at, layer = company.x, company.row, company.at, company.trial.fresh()
+    early, state, position = until(layer, x, company.cut[:at])
+    fresh = layer.start(1, device=x.device, dtype=x.dtype)
+    state = put_rows(state, torch.tensor([b], device=x.device), fresh)
+    position[b] = 0
     after = x.clone()
-    after[chosen] = inputs(layer, len(chosen), frames, seed=rng.randint(0, 999))
-    position = [0 if b in chosen else n for b, n in enumerate(position)]
-    later = streamed(layer, after, cut[half:], state, position)
-    for b in range(batch):
-        if b in chosen:
-            alone = tuple((chunk[b],) for chunk in cut[half:])
-            new = streamed(layer, after[b : b + 1], alone)
-            _same([later[b]], new, f"after a reset in mid-stream (as {b})", limit)
-        else:
-            went_on = torch.cat([early[b], later[b]])
-            _same([went_on], expected[b : b + 1], f"beside rows that were reset (as {b})", limit)
+    after[b] = company.trial.inputs(company.batch, x.shape[1], other=1)[b]
+    later = streamed(layer, after, company.cut[at:], state, position)
+    alone = tuple((chunk[b],) for chunk in company.cut[at:])
+    new = streamed(company.trial.fresh(), after[b : b + 1], alone)[0]
+    company.same(later[b], new, f"after its reset before chunk {at}", b)
+    for i, expected in enumerate(company.online):
+        if i != b:
+            went_on = torch.cat([early[i], later[i]])
+            company.same(went_on, expected, f"beside row {b}, reset before chunk {at}", i)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import torch
 
-from nearfuture.laws.broken import LawBroken
+from nearfuture.laws.broken import Fault
+from nearfuture.laws.drawing import partitions
 from nearfuture.laws.stream import (
+    Partition,
     Source,
     advance,
-    inputs,
-    prepare,
-    refuses_to_stream,
+    at_once,
+    lengths_of,
     rows,
     single_frames,
+    told,
     whole,
 )
+from nearfuture.laws.trial import EXAMPLES, Trial
 
 __all__ = ["emission_schedule"]
 
@@ -23,54 +26,71 @@ def emission_schedule(
     layer: Source,
     *,
     seed: int = 0,
-    frames: int = 24,
+    examples: int = EXAMPLES,
     dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 7: after n input frames exactly `emitted(n)` outputs exist, at the end `total(n)`.
 
-    Checked for every n up to `frames`, one frame at a time and in one chunk.
+    For every n up to enough for all edges, one frame at a time and in one chunk, and for drawn
+    cuts. `needed` must be the inverse of `emitted`.
+
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cuts.
+        examples: cuts to draw.
+        dtype: of weights and inputs.
 
     Raises:
-        LawBroken: with the first n that differs.
+        LawBroken: with the smallest n that differs.
 
     >>> from nearfuture.layers import Lookahead
     >>> emission_schedule(Lookahead(2, frames=3))
     """
     law = "law 7 (emission schedule)"
-    subject = prepare(layer, seed=seed, dtype=dtype)
-    field = subject.field
-    lengths = list(range(frames + 1))
-    x = inputs(subject, len(lengths), frames, seed=seed)
-    for n, y in zip(lengths, whole(subject, x, lengths), strict=True):
-        _exactly(law, f"forward of {n} frames", len(y), field.total(n))
-    for t in range(field.emitted(frames)):
+    trial = Trial(law, emission_schedule, layer, seed=seed, dtype=dtype, examples=examples)
+    field = trial.field
+    for t in range(field.emitted(trial.frames)):
         n = int(field.needed(t))
         without, with_it = field.emitted(n - 1), field.emitted(n)
         if not without <= t < with_it:
-            raise LawBroken(
-                law,
+            raise trial.broken(
                 f"needed({t}) says that output {t} exists after {n} frames and not before, but "
-                f"emitted says {without} outputs after {n - 1} and {with_it} after {n}",
+                f"emitted says {without} outputs after {n - 1} and {with_it} after {n}"
             )
-    if refuses_to_stream(subject, law):
+    every = range(trial.frames + 1)
+    streams = not trial.refuses_to_stream()
+    trial.hold(
+        lambda cut: _on_time(trial, cut, streams),
+        obvious=[single_frames(every), at_once(every)] if streams else [at_once(every)],
+        drawn=partitions(trial.frames),
+        examples=examples,
+        told=told,
+    )
+
+
+def _on_time(trial: Trial, cut: Partition, streams: bool) -> None:
+    field, lengths = trial.field, lengths_of(cut)
+    x = trial.inputs(len(lengths), max(lengths))
+    for b, y in enumerate(whole(trial.fresh(), x, lengths)):
+        _exactly(f"row {b}, forward of {lengths[b]} frames", len(y), field.total(lengths[b]))
+    if not streams:
         return
-    for cut in (single_frames(lengths), (tuple(lengths),)):
-        emitted = [0] * len(lengths)
-        read = [0] * len(lengths)
-        how = "in single frames" if len(cut) > 1 else "in one chunk"
-        state = subject.start(len(lengths), device=x.device, dtype=x.dtype)
-        for chunk, (new, after) in zip(cut, advance(subject, x, cut, state), strict=True):
-            state = after
-            for b, y in enumerate(new):
-                read[b] += chunk[b]
-                emitted[b] += len(y)
-                _exactly(law, f"{read[b]} frames {how}", emitted[b], field.emitted(read[b]))
-        with torch.no_grad():
-            tail = rows(subject, *subject.finish(state))
-        for n, before, y in zip(lengths, emitted, tail, strict=True):
-            _exactly(law, f"{n} frames {how} and finish", before + len(y), field.total(n))
+    layer = trial.fresh()
+    state = layer.start(len(lengths), device=x.device, dtype=x.dtype)
+    emitted = [0] * len(lengths)
+    read = [0] * len(lengths)
+    for chunk, (new, after) in zip(cut, advance(layer, x, cut, state), strict=True):
+        state = after
+        for b, y in enumerate(new):
+            read[b] += chunk[b]
+            emitted[b] += len(y)
+            _exactly(f"row {b}, after {read[b]} frames", emitted[b], field.emitted(read[b]))
+    with torch.no_grad():
+        tail = rows(layer, *layer.finish(state))
+    for b, (n, before, y) in enumerate(zip(lengths, emitted, tail, strict=True)):
+        _exactly(f"row {b}, after {n} frames and finish", before + len(y), field.total(n))
 
 
-def _exactly(law: str, after: str, got: int, expected: int) -> None:
+def _exactly(when: str, got: int, expected: int) -> None:
     if got != expected:
-        raise LawBroken(law, f"after {after}, {got} outputs instead of {expected}")
+        raise Fault(f"{when}: {got} outputs instead of {expected}")

@@ -2,39 +2,79 @@
 
 from __future__ import annotations
 
-import random
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
+from hypothesis import strategies as st
+from torch import Tensor
 
-from nearfuture.laws.broken import LawBroken, difference
+from nearfuture.laws.broken import same
+from nearfuture.laws.drawing import interrupted
 from nearfuture.laws.stream import (
+    Partition,
     Source,
-    inputs,
-    prepare,
-    ragged_lengths,
-    random_partition,
-    refuses_to_stream,
+    lengths_of,
     streamed,
+    told,
     until,
 )
-from nearfuture.layers.state import clone, deserialize, flatten, put_rows, serialize, take_rows, to
+from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.layers import State, StreamingLayer
+from nearfuture.layers.state import (
+    batch_size,
+    clone,
+    deserialize,
+    flatten,
+    put_rows,
+    serialize,
+    take_rows,
+    to,
+)
 
 __all__ = ["snapshot_round_trip"]
+
+
+_WAYS: dict[str, Callable[[State, State], State]] = {
+    "clone": lambda state, _: clone(state),
+    "to": lambda state, _: to(state, flatten(state)[0].device),
+    "take_rows": lambda state, _: take_rows(state, _everyone(state)),
+    "put_rows": lambda state, start: put_rows(start, _everyone(state), state),
+    "serialize": lambda state, start: deserialize(serialize(state), start),
+}
+"""A state and one before the first frame → a snapshot."""
+
+
+def _everyone(state: State) -> Tensor:
+    return torch.arange(batch_size(state), device=flatten(state)[0].device)
+
+
+class _Interrupted(NamedTuple):
+    cut: Partition
+    at: int
+    way: str
+
+    def __str__(self) -> str:
+        return f"{told(self.cut)}, saved by {self.way} before chunk {self.at}"
 
 
 def snapshot_round_trip(
     layer: Source,
     *,
     seed: int = 0,
-    batch: int = 4,
-    frames: int = 24,
-    rounds: int = 2,
+    examples: int = EXAMPLES,
     dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 6: a snapshot in memory or in bytes continues bit for bit where the stream was.
 
     Neither going on nor overwriting the original changes a snapshot, and a step changes nothing in
     the state it was given.
+
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cuts.
+        examples: cuts and interruptions to draw.
+        dtype: of weights and inputs.
 
     Raises:
         LawBroken: naming the snapshot and the first difference.
@@ -43,50 +83,46 @@ def snapshot_round_trip(
     >>> snapshot_round_trip(LSTM(2, 3))
     """
     law = "law 6 (snapshot round trip)"
-    subject = prepare(layer, seed=seed, dtype=dtype)
-    if refuses_to_stream(subject, law):
+    trial = Trial(law, snapshot_round_trip, layer, seed=seed, dtype=dtype, examples=examples)
+    if trial.refuses_to_stream():
         return
-    rng = random.Random(seed)
-    for r in range(rounds):
-        x = inputs(subject, batch, frames, seed=seed + r)
-        cut = random_partition(ragged_lengths(batch, frames, rng), rng)
-        here = rng.randint(0, len(cut))
-        everyone = torch.arange(batch, device=x.device)
-        _, state, position = until(subject, x, cut[:here])
-        truth = [leaf.clone() for leaf in flatten(state)]
-        fresh = subject.start(batch, device=x.device, dtype=x.dtype)
-        snapshots = {
-            "clone": clone(state),
-            "to": to(state, x.device),
-            "take_rows": take_rows(state, everyone),
-            "put_rows": put_rows(fresh, everyone, state),
-            "serialize": deserialize(
-                serialize(state), subject.start(1, device=x.device, dtype=x.dtype)
-            ),
-        }
-        begin = subject.start(batch, device=x.device, dtype=x.dtype)
-        for i, (leaf, was) in enumerate(zip(flatten(fresh), flatten(begin), strict=True)):
-            where = difference(leaf, was, names=("after put_rows", "before"), tolerance=0)
-            if where:
-                raise LawBroken(law, f"put_rows writes into its argument: tensor {i}, {where}")
-        expected = streamed(subject, x, cut[here:], state, position)
-        for i, (leaf, was) in enumerate(zip(flatten(state), truth, strict=True)):
-            where = difference(leaf, was, names=("after going on", "before"), tolerance=0)
-            if where:
-                raise LawBroken(
-                    law, f"step writes into the state it was given: tensor {i}, {where}"
-                )
-        for leaf in flatten(state):
-            leaf.fill_(77)
-        for name, snapshot in snapshots.items():
-            for i, (leaf, was) in enumerate(zip(flatten(snapshot), truth, strict=True)):
-                where = difference(leaf, was, names=("now", "when it was made"), tolerance=0)
-                if where:
-                    raise LawBroken(
-                        law, f"{name} shares memory with the original: tensor {i}, {where}"
-                    )
-            continued = streamed(subject, x, cut[here:], snapshot, position)
-            for b, (got, never) in enumerate(zip(continued, expected, strict=True)):
-                where = difference(got, never, names=("restored", "uninterrupted"), tolerance=0)
-                if where:
-                    raise LawBroken(law, f"{name} after {here} of {list(cut)}: row {b}, {where}")
+    trial.hold(
+        lambda case: _survives(trial, case),
+        obvious=[_Interrupted(((2, 0), (4, 1), (trial.frames, 1)), 2, way) for way in _WAYS],
+        drawn=st.tuples(interrupted(trial.frames), st.sampled_from(list(_WAYS))).map(
+            lambda drawn: _Interrupted(*drawn[0], drawn[1])
+        ),
+        examples=examples,
+        told=str,
+    )
+
+
+def _survives(trial: Trial, case: _Interrupted) -> None:
+    cut, at, way = case
+    lengths = lengths_of(cut)
+    x = trial.inputs(len(lengths), max(lengths))
+    layer = trial.fresh()
+    _, state, position = until(layer, x, cut[:at])
+    truth = [leaf.clone() for leaf in flatten(state)]
+    start, untouched = (_start(trial.fresh(), x) for _ in range(2))
+    snapshot = _WAYS[way](state, start)
+    _unchanged(start, flatten(untouched), f"{way} writes into its argument")
+    expected = streamed(layer, x, cut[at:], state, position)
+    _unchanged(state, truth, "going on writes into the state it was given")
+    for leaf in flatten(state):
+        leaf.fill_(77)
+    _unchanged(snapshot, truth, f"{way} shares memory with the original")
+    continued = streamed(layer, x, cut[at:], snapshot, position)
+    for b, (got, never) in enumerate(zip(continued, expected, strict=True)):
+        names = ("restored", "uninterrupted")
+        same(got, never, names=names, where=f"row {b}, ", tolerance=0)
+
+
+def _start(layer: StreamingLayer, x: Tensor) -> State:
+    return layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+
+
+def _unchanged(state: State, truth: list[Tensor], what: str) -> None:
+    for i, (leaf, was) in enumerate(zip(flatten(state), truth, strict=True)):
+        where = f"{what}: tensor {i}, "
+        same(leaf, was, names=("afterwards", "before"), where=where, words=(), tolerance=0)

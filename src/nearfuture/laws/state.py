@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import random
-
 import torch
 
-from nearfuture.laws.broken import LawBroken, difference
+from nearfuture.laws.broken import same
+from nearfuture.laws.drawing import partitions
 from nearfuture.laws.stream import (
+    Partition,
     Source,
-    inputs,
-    prepare,
-    random_partition,
-    refuses_to_stream,
+    at_once,
+    lengths_of,
     single_frames,
+    told,
     until,
 )
+from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.layers.state import flatten
 
 __all__ = ["partition_free_state"]
@@ -25,9 +25,7 @@ def partition_free_state(
     layer: Source,
     *,
     seed: int = 0,
-    batch: int = 4,
-    frames: int = 24,
-    rounds: int = 3,
+    examples: int = EXAMPLES,
     dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 2: leaf by leaf the state after n inputs is the same, however they were cut.
@@ -35,31 +33,37 @@ def partition_free_state(
     All of every leaf is compared, so what lies beyond a count must not differ either. Integers are
     compared exactly.
 
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cuts.
+        examples: cuts to draw.
+        dtype: of weights and inputs.
+
     Raises:
-        LawBroken: naming the tensor of the state and both values.
+        LawBroken: naming the smallest cut, the tensor of the state, and both values.
 
     >>> from nearfuture.layers import Convolution
     >>> partition_free_state(Convolution(2, 3, left=3, right=2, stride=2))
     """
     law = "law 2 (state is partition-free)"
-    subject = prepare(layer, seed=seed, dtype=dtype)
-    if refuses_to_stream(subject, law):
+    trial = Trial(law, partition_free_state, layer, seed=seed, dtype=dtype, examples=examples)
+    if trial.refuses_to_stream():
         return
-    rng = random.Random(seed)
-    x = inputs(subject, batch, frames, seed=seed)
-    for limit in (0, 1, 2, 3, frames // 2, frames):
-        lengths = [limit] + [rng.randint(0, limit) for _ in range(batch - 1)]
-        reference = None
-        cuts = [single_frames(lengths), (tuple(lengths),)]
-        cuts += [random_partition(lengths, rng) for _ in range(rounds)]
-        for cut in cuts:
-            leaves = flatten(until(subject, x, cut)[1])
-            if reference is None:
-                reference = leaves
-            names = (f"in chunks of {list(cut)}", "in single frames")
-            for i, (got, expected) in enumerate(zip(leaves, reference, strict=True)):
-                where = difference(got, expected, names=names)
-                if where:
-                    raise LawBroken(
-                        law, f"after {lengths} frames, tensor {i} of the state, {where}"
-                    )
+
+    def obeys(cut: Partition) -> None:
+        lengths = lengths_of(cut)
+        x = trial.inputs(len(lengths), max(lengths))
+        expected = flatten(until(trial.fresh(), x, single_frames(lengths))[1])
+        got = flatten(until(trial.fresh(), x, cut)[1])
+        for i, (here, there) in enumerate(zip(got, expected, strict=True)):
+            for b in range(len(lengths)):
+                where = f"tensor {i} of the state, row {b}, "
+                same(here[b], there[b], names=("so", "in single frames"), where=where)
+
+    trial.hold(
+        obeys,
+        obvious=[at_once(n) for n in ((3, 1, 0), (trial.frames, 2, 1))],
+        drawn=partitions(trial.frames),
+        examples=examples,
+        told=told,
+    )

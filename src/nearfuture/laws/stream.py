@@ -14,22 +14,23 @@ from typing import TypeAlias
 import torch
 from torch import Tensor
 
-from nearfuture.error import NotStreamable
-from nearfuture.laws.broken import LawBroken
+from nearfuture.laws.broken import Fault
 from nearfuture.layers import State, StreamingLayer
 
 __all__ = [
     "Partition",
     "Source",
     "advance",
+    "at_once",
     "inputs",
     "lengths_of",
     "prepare",
     "ragged_lengths",
     "random_partition",
-    "refuses_to_stream",
+    "rows",
     "single_frames",
     "streamed",
+    "told",
     "until",
     "variants",
     "whole",
@@ -81,9 +82,24 @@ def ragged_lengths(batch: int, frames: int, rng: random.Random) -> list[int]:
     return lengths
 
 
-def lengths_of(partition: Partition, batch: int) -> list[int]:
-    """How many frames each row gets in all."""
-    return [sum(chunk[b] for chunk in partition) for b in range(batch)]
+def lengths_of(partition: Partition, batch: int | None = None) -> list[int]:
+    """How many frames each row gets in all; `batch` matters where there is no chunk."""
+    rows = len(partition[0]) if batch is None else batch
+    return [sum(chunk[b] for chunk in partition) for b in range(rows)]
+
+
+def told(partition: Partition) -> str:
+    """A partition in words.
+
+    >>> told(((1, 2), (0, 3))), told(((5,),))
+    ('in chunks of [(1, 2), (0, 3)] frames', 'in chunks of [5] frames')
+    """
+    lengths = lengths_of(partition)
+    if len(lengths) > 8:
+        cut = "in single frames" if len(partition) > 1 else "at once"
+        return f"for rows of {lengths[0]} … {lengths[-1]} frames {cut}"
+    shown = ", ".join(str(chunk[0] if len(chunk) == 1 else chunk) for chunk in partition)
+    return f"in chunks of [{shown}] frames"
 
 
 def single_frames(lengths: Sequence[int]) -> Partition:
@@ -93,6 +109,11 @@ def single_frames(lengths: Sequence[int]) -> Partition:
     ((1, 1), (1, 0))
     """
     return tuple(tuple(int(t < n) for n in lengths) for t in range(max(lengths, default=0)))
+
+
+def at_once(lengths: Sequence[int]) -> Partition:
+    """Every row in one chunk."""
+    return (tuple(lengths),)
 
 
 def random_partition(lengths: Sequence[int], rng: random.Random) -> Partition:
@@ -110,10 +131,12 @@ def random_partition(lengths: Sequence[int], rng: random.Random) -> Partition:
     return tuple(partition)
 
 
-def whole(layer: StreamingLayer, x: Tensor, lengths: Sequence[int]) -> list[Tensor]:
+def whole(
+    layer: StreamingLayer, x: Tensor, lengths: Sequence[int], *, gradients: bool = False
+) -> list[Tensor]:
     """Every row's valid outputs (T', E) of one `forward`."""
     counts = torch.tensor(lengths, device=x.device)
-    with torch.no_grad():
+    with torch.set_grad_enabled(gradients):
         y, n = layer(x, counts)
     return rows(layer, y, n)
 
@@ -121,21 +144,19 @@ def whole(layer: StreamingLayer, x: Tensor, lengths: Sequence[int]) -> list[Tens
 def rows(layer: StreamingLayer, y: Tensor, n: Tensor) -> list[Tensor]:
     """A batch as rows of valid frames, after a look at what every output must be like."""
     if n.dtype != torch.int64 or n.shape != y.shape[:1] or y.shape[2] != layer.output_size:
-        raise LawBroken(
-            "the contract",
+        raise Fault(
             f"outputs are (B, T, {layer.output_size}) with int64 lengths (B,), not "
-            f"{tuple(y.shape)} with {n.dtype} lengths {tuple(n.shape)}",
+            f"{tuple(y.shape)} with {n.dtype} lengths {tuple(n.shape)}"
         )
     if bool((n < 0).any() | (n > y.shape[1]).any()):
-        raise LawBroken("the contract", f"lengths {n.tolist()} do not fit {y.shape[1]} frames")
+        raise Fault(f"lengths {n.tolist()} do not fit {y.shape[1]} frames")
     beyond = torch.arange(y.shape[1], device=y.device) >= n[:, None]
     dirty = beyond[..., None] & (y != 0)
     if bool(dirty.any()):
         b, t, i = (int(index) for index in dirty.nonzero()[0])
-        raise LawBroken(
-            "the contract",
+        raise Fault(
             f"row {b}, frame {t}, feature {i} lies past the row's {int(n[b])} valid outputs and "
-            f"is {y[b, t, i].item()!r} instead of 0",
+            f"is {y[b, t, i].item()!r} instead of 0"
         )
     return [y[b, : int(n[b])] for b in range(y.shape[0])]
 
@@ -146,20 +167,23 @@ def advance(
     partition: Partition,
     state: State | None = None,
     position: Sequence[int] | None = None,
+    *,
+    gradients: bool = False,
 ) -> Iterator[tuple[list[Tensor], State]]:
     """Feed the chunks one after another; yield each step's new outputs per row, and the state.
 
-    What lies past a row's frames in a chunk is NaN, and some chunks are wider than any row needs.
+    What lies past a row's frames in a chunk is NaN, and a chunk of an odd number of frames is one
+    frame wider than any row needs.
     """
     if state is None:
         state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
     read = list(position or [0] * x.shape[0])
-    for k, chunk in enumerate(partition):
-        piece = x.new_full((x.shape[0], max(chunk) + k % 3, x.shape[2]), math.nan)
+    for chunk in partition:
+        piece = x.new_full((x.shape[0], max(chunk) + sum(chunk) % 2, x.shape[2]), math.nan)
         for b, n in enumerate(chunk):
             piece[b, :n] = x[b, read[b] : read[b] + n]
             read[b] += n
-        with torch.no_grad():
+        with torch.set_grad_enabled(gradients):
             y, n_y, state = layer.step(piece, torch.tensor(chunk, device=x.device), state)
         yield rows(layer, y, n_y), state
 
@@ -182,25 +206,16 @@ def streamed(
     partition: Partition,
     state: State | None = None,
     position: Sequence[int] | None = None,
+    *,
+    gradients: bool = False,
 ) -> list[Tensor]:
     """Every row's valid outputs (T', E), fed in chunks and finished; from a state, if given."""
     if state is None:
         state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
     pieces: list[list[Tensor]] = []
-    for new, after in advance(layer, x, partition, state, position):
+    for new, after in advance(layer, x, partition, state, position, gradients=gradients):
         pieces.append(new)
         state = after
-    with torch.no_grad():
+    with torch.set_grad_enabled(gradients):
         pieces.append(rows(layer, *layer.finish(state)))
     return [torch.cat(parts) for parts in zip(*pieces, strict=True)]
-
-
-def refuses_to_stream(layer: StreamingLayer, law: str) -> bool:
-    """False for a layer that streams; True for one that reads everything first and says so."""
-    if not math.isinf(layer.field.right):
-        return False
-    try:
-        layer.start(2)
-    except NotStreamable:
-        return True
-    raise LawBroken(law, "right = inf is declared, but start() does not raise NotStreamable")

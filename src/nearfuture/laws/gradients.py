@@ -1,0 +1,90 @@
+"""Law 9: learning from chunks is learning from the whole sequence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from nearfuture.laws.broken import same
+from nearfuture.laws.drawing import partitions
+from nearfuture.laws.stream import (
+    Partition,
+    Source,
+    at_once,
+    lengths_of,
+    single_frames,
+    streamed,
+    told,
+    whole,
+)
+from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.layers import StreamingLayer
+
+__all__ = ["gradients_agree"]
+
+
+def gradients_agree(
+    layer: Source,
+    *,
+    seed: int = 0,
+    examples: int = EXAMPLES,
+    dtype: torch.dtype = torch.float64,
+) -> None:
+    """Law 9: `∂L/∂x` and `∂L/∂w` in chunks equal those of the whole sequence.
+
+    `L = Σ cos(i) · y_i` over all valid outputs, in eval mode. The gradient flows back through the
+    state from chunk to chunk: nothing is detached, nothing overwritten, and padding of NaN in a
+    chunk does not reach it.
+
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cuts.
+        examples: cuts to draw.
+        dtype: of weights and inputs.
+
+    Raises:
+        LawBroken: naming the smallest cut, the input's row or the parameter, and both values.
+
+    >>> from nearfuture.layers import GRU, Lookahead, Serial
+    >>> gradients_agree(Serial(GRU(2, 3), Lookahead(3, frames=2)))
+    """
+    law = "law 9 (gradients agree)"
+    trial = Trial(law, gradients_agree, layer, seed=seed, dtype=dtype, examples=examples)
+    if trial.refuses_to_stream():
+        return
+
+    def obeys(cut: Partition) -> None:
+        lengths = lengths_of(cut)
+        layer = trial.fresh()
+        x = trial.inputs(len(lengths), max(lengths)).clone().requires_grad_()
+        # cuDNN has no gradient in eval mode.
+        with torch.backends.cudnn.flags(enabled=False):
+            expected = _gradients(layer, x, whole(layer, x, lengths, gradients=True))
+            got = _gradients(layer, x, streamed(layer, x, cut, gradients=True))
+        for name, there in expected.items():
+            words = ("frame", "feature") if name.startswith("the input") else ()
+            where = f"gradient of {name}, "
+            same(got[name], there, names=("in chunks", "whole"), where=where, words=words)
+
+    lengths = (max(9, trial.frames // 2), 3, 0)
+    trial.hold(
+        obeys,
+        obvious=[single_frames((3, 2)), at_once(lengths), single_frames(lengths)],
+        drawn=partitions(trial.frames),
+        examples=examples,
+        told=told,
+    )
+
+
+def _gradients(layer: StreamingLayer, x: Tensor, outputs: Sequence[Tensor]) -> dict[str, Tensor]:
+    """Of the inputs, row by row, and of every parameter that takes part; 0 without a path."""
+    loss = x.sum() * 0
+    for y in outputs:
+        weights = torch.cos(torch.arange(y.numel(), dtype=y.dtype, device=y.device))
+        loss = loss + (y * weights.reshape(y.shape)).sum()
+    learns = {name: p for name, p in layer.named_parameters() if p.requires_grad}
+    of_x, *others = torch.autograd.grad(loss, [x, *learns.values()], materialize_grads=True)
+    by_row = {f"the input, row {b}": row for b, row in enumerate(of_x)}
+    return by_row | dict(zip(learns, others, strict=True))

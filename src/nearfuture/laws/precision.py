@@ -1,0 +1,226 @@
+"""Law 11: any dtype and device, where counts stay integers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from nearfuture.laws.broken import TOLERANCE, Fault, same
+from nearfuture.laws.drawing import partitions
+from nearfuture.laws.stream import (
+    Partition,
+    Source,
+    advance,
+    at_once,
+    lengths_of,
+    rows,
+    single_frames,
+    told,
+    whole,
+)
+from nearfuture.laws.trial import Trial
+from nearfuture.layers import StreamingLayer
+from nearfuture.layers.state import State, flatten
+
+__all__ = ["DTYPES", "any_dtype_and_device"]
+
+DTYPES = (torch.float64, torch.float32, torch.bfloat16)
+"""What every layer runs in, unless it is asked for less."""
+
+_FINE, _COARSE = 2.0**-40, 2.0**-10
+"""Changes of an input that float64 shows and float32 loses, and that both show."""
+
+
+class _Cast(NamedTuple):
+    dtype: torch.dtype
+    device: str
+    cut: Partition
+
+    def __str__(self) -> str:
+        return f"in {_short(self.dtype)} on {self.device} {told(self.cut)}"
+
+
+def any_dtype_and_device(
+    layer: Source,
+    *,
+    seed: int = 0,
+    examples: int = 4,
+    dtype: torch.dtype = torch.float64,
+    dtypes: Sequence[torch.dtype] = DTYPES,
+) -> None:
+    """Law 11: `layer.to(device, dtype)` computes there, in that dtype, and what it did before.
+
+    `.to()` reaches every child and parameter. Outputs have the dtype that is asked for, state has
+    it or one with more digits, counts stay int64 and go on counting where the dtype has no more
+    integers (bfloat16: at 257). float64 is not rounded to float32 on the way. Values agree with
+    those of `dtype` for the same weights and inputs, within the tolerance of the coarser of the
+    two; where one rounding of the inputs alone moves the exact outputs further than that, only
+    finiteness is asked.
+
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cuts.
+        examples: dtypes, devices and cuts to draw.
+        dtype: the one that the others are held against.
+        dtypes: which; leave out what the layer is not made for. On the CPU, and on CUDA where
+            there is one.
+
+    Raises:
+        LawBroken: naming the dtype, the device, and the tensor or both values.
+
+    >>> from nearfuture.layers import GRU, Lookahead, Serial
+    >>> any_dtype_and_device(Serial(GRU(2, 3), Lookahead(3, frames=2)))
+    """
+    law = "law 11 (any dtype and device)"
+    options = {"examples": examples, "dtypes": dtypes}
+    trial = Trial(law, any_dtype_and_device, layer, seed=seed, dtype=dtype, **options)
+    hidden = next(_unregistered(trial.subject), None)
+    if hidden:
+        raise trial.broken(hidden)
+    if torch.float64 in dtypes:
+        trial.once(lambda: _not_rounded(trial))
+    streams = not trial.refuses_to_stream()
+    devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+    def obeys(case: _Cast) -> None:
+        # TensorFloat-32 would compute float32 with the digits of float16.
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+            _same_there(trial, case, streams)
+
+    obvious = [
+        _Cast(to, device, cut)
+        for to in dtypes
+        for device in devices
+        for cut in (single_frames((3, 2)), at_once((trial.frames, 5, 0)))
+    ]
+    if torch.bfloat16 in dtypes:  # 256 + 1 = 256
+        obvious.append(_Cast(torch.bfloat16, "cpu", ((256, 1), (1, 1), (1, 2), (1, 0))))
+    trial.hold(
+        obeys,
+        obvious=obvious,
+        drawn=st.builds(
+            _Cast, st.sampled_from(dtypes), st.sampled_from(devices), partitions(trial.frames)
+        ),
+        examples=examples,
+        told=str,
+    )
+
+
+def _unregistered(layer: nn.Module) -> Iterator[str]:
+    """Modules and parameters that an attribute holds and torch does not know of."""
+    known = {id(part) for part in (*layer.modules(), *layer.parameters())}
+    torchs_own = {"_modules", "_parameters", "_buffers"}
+    for path, module in layer.named_modules():
+        for name, value in vars(module).items():
+            if name in torchs_own:
+                continue
+            for item in _items(value):
+                if isinstance(item, nn.Module | nn.Parameter) and id(item) not in known:
+                    where = ".".join(part for part in (path, name) if part)
+                    yield (
+                        f"{type(item).__name__} in the attribute {where} is not registered, so "
+                        f"to() and parameters() miss it; nn.ModuleList and nn.ParameterList do not"
+                    )
+
+
+def _items(value: object) -> Iterator[object]:
+    if isinstance(value, list | tuple | set | frozenset):
+        for item in value:
+            yield from _items(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _items(item)
+    else:
+        yield value
+
+
+def _same_there(trial: Trial, case: _Cast, streams: bool) -> None:
+    """Both ways in this dtype on this device, against the reference on the same numbers."""
+    here = trial.fresh().to(device=case.device, dtype=case.dtype)
+    lengths = lengths_of(case.cut)
+    reference = trial.inputs(len(lengths), max(lengths))
+    x = reference.to(device=case.device, dtype=case.dtype)
+    exact = copy.deepcopy(here).to(device=reference.device, dtype=reference.dtype)
+    same_x = x.to(reference)
+    expected = whole(exact, same_x, lengths)
+    limit = max(TOLERANCE[case.dtype], TOLERANCE[reference.dtype])
+    nudged = whole(exact, same_x * (1 + torch.finfo(case.dtype).eps), lengths)
+    tells = all(
+        bool(((moved - y).abs() <= limit * y.abs().clamp(min=1)).all())
+        for moved, y in zip(nudged, expected, strict=True)
+    )
+    ways = {"whole": whole(here, x, lengths)}
+    if streams:
+        ways["in chunks"] = _streamed(here, x, case.cut)
+    for way, outputs in ways.items():
+        for b, (y, truth) in enumerate(zip(outputs, expected, strict=True)):
+            _kind(y, x, f"outputs {way}")
+            if len(y) != len(truth):
+                raise Fault(f"row {b}, {len(y)} outputs {way}, {len(truth)} in the reference")
+            if bool(truth.isfinite().all()) and not bool(y.isfinite().all()):
+                raise Fault(f"row {b}, outputs {way} are not finite")
+            if tells:
+                names = (way, f"in {_short(reference.dtype)}")
+                same(y.to(truth), truth, names=names, where=f"row {b}, ", tolerance=limit)
+
+
+def _streamed(layer: StreamingLayer, x: Tensor, cut: Partition) -> list[Tensor]:
+    """`streamed`, with an eye on every tensor of every state."""
+    state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    _kinds(state, x, "after start")
+    if any(parameter.is_floating_point() for parameter in layer.parameters()):
+        _kinds(layer.start(1), x, "after start without a dtype")
+    pieces = []
+    for new, after in advance(layer, x, cut, state):
+        _kinds(after, x, "after a step")
+        pieces.append(new)
+        state = after
+    with torch.no_grad():
+        pieces.append(rows(layer, *layer.finish(state)))
+    for new in pieces:
+        for y in new:
+            _kind(y, x, "outputs of a step")
+    return [torch.cat(parts) for parts in zip(*pieces, strict=True)]
+
+
+def _kinds(state: State, x: Tensor, when: str) -> None:
+    for i, leaf in enumerate(flatten(state)):
+        # Sums that grow for hours may be kept with more digits than were asked for, never fewer.
+        wider = leaf.is_floating_point() and torch.promote_types(leaf.dtype, x.dtype) == leaf.dtype
+        _kind(leaf, x.to(leaf.dtype) if wider else x, f"tensor {i} of the state {when}")
+
+
+def _kind(tensor: Tensor, x: Tensor, what: str) -> None:
+    expected = x.dtype if tensor.is_floating_point() else torch.int64
+    if tensor.dtype != expected or tensor.device != x.device:
+        raise Fault(
+            f"{what}: {_short(tensor.dtype)} on {tensor.device} instead of {_short(expected)} on "
+            f"{x.device}"
+        )
+
+
+def _not_rounded(trial: Trial) -> None:
+    """A change that float64 can tell must show, wherever a large one does."""
+    layer = trial.fresh().to(torch.float64)
+    x = trial.inputs(2, trial.frames).to(torch.float64)
+    noise = trial.inputs(2, trial.frames, other=1).to(torch.float64)
+    lengths = [trial.frames] * 2
+    base = torch.cat(whole(layer, x, lengths))
+    fine, coarse = (
+        (torch.cat(whole(layer, x + size * noise, lengths)) != base).sum()
+        for size in (_FINE, _COARSE)
+    )
+    if coarse > base.numel() / 2 and fine < coarse / 10:
+        raise Fault(
+            f"an input that changes by {_COARSE:.0e} changes {int(coarse)} values, but by "
+            f"{_FINE:.0e} only {int(fine)}: float64 is rounded to a coarser dtype on the way"
+        )
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

@@ -1,0 +1,126 @@
+"""Law 10: a stream that starts knows nothing of the streams before it or beside it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from nearfuture.laws.broken import same
+from nearfuture.laws.drawing import interrupted
+from nearfuture.laws.stream import (
+    Partition,
+    Source,
+    advance,
+    lengths_of,
+    rows,
+    single_frames,
+    streamed,
+    told,
+    until,
+)
+from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.layers import State, StreamingLayer
+from nearfuture.layers.state import flatten, put_rows
+
+__all__ = ["reset_is_fresh"]
+
+
+class _Twice(NamedTuple):
+    """The same chunks twice: a stream, and one that starts before its chunk `at`."""
+
+    cut: Partition
+    at: int
+
+    def __str__(self) -> str:
+        return f"{told(self.cut)}, and again from before chunk {self.at}"
+
+
+def reset_is_fresh(
+    layer: Source,
+    *,
+    seed: int = 0,
+    examples: int = EXAMPLES,
+    dtype: torch.dtype = torch.float64,
+) -> None:
+    """Law 10: rows reset with `put_rows(state, rows, start(…))` equal a stream that is the first.
+
+    After use, after `finish`, and while another stream is open, a stream of the same layer gives
+    bit for bit what a copy gives that has never run: the layer remembers nothing, `start` hands
+    out no tensor twice, and no buffer changes in eval mode.
+
+    Args:
+        layer: a layer, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cuts.
+        examples: cuts and moments to draw.
+        dtype: of weights and inputs.
+
+    Raises:
+        LawBroken: naming what came before, and the first difference.
+
+    >>> from nearfuture.layers import GRU, Lookahead, Serial
+    >>> reset_is_fresh(Serial(GRU(2, 3), Lookahead(3, frames=2)))
+    """
+    law = "law 10 (reset = fresh)"
+    trial = Trial(law, reset_is_fresh, layer, seed=seed, dtype=dtype, examples=examples)
+    if trial.refuses_to_stream():
+        return
+    trial.hold(
+        lambda case: _forgets(trial, case),
+        obvious=[_Twice(single_frames([3, 1]), 2), _Twice(((5, 0), (trial.frames, 2)), 1)],
+        drawn=interrupted(trial.frames).map(lambda case: _Twice(*case)),
+        examples=examples,
+        told=str,
+    )
+
+
+def _forgets(trial: Trial, case: _Twice) -> None:
+    cut, at = case
+    lengths = lengths_of(cut)
+    batch = len(lengths)
+    first = trial.inputs(batch, max(lengths))
+    second = trial.inputs(batch, max(lengths), other=1)
+    fresh = streamed(trial.fresh(), second, cut)
+    layer = trial.fresh()
+    buffers = {name: buffer.clone() for name, buffer in layer.named_buffers()}
+
+    state = until(layer, first, cut[:at])[1]
+    everyone = torch.arange(batch, device=first.device)
+    again = put_rows(state, everyone, _start(layer, first))
+    _equal(streamed(layer, second, cut, again), fresh, "reset in mid-stream")
+    _equal(streamed(layer, second, cut), fresh, "after finish")
+    _equal(_beside(layer, first, second, cut), fresh, "while another stream is open")
+    for name, buffer in layer.named_buffers():
+        names = ("after some streams", "before")
+        same(buffer, buffers[name], names=names, where=f"buffer {name}, ", words=(), tolerance=0)
+
+    for leaf in flatten(_start(layer, first)):
+        leaf.fill_(77)
+    untouched = flatten(_start(trial.fresh(), first))
+    for i, (leaf, was) in enumerate(zip(flatten(_start(layer, first)), untouched, strict=True)):
+        where = f"two starts share memory: tensor {i}, "
+        same(leaf, was, names=("from the second", "untouched"), where=where, words=(), tolerance=0)
+
+
+def _start(layer: StreamingLayer, x: Tensor) -> State:
+    return layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+
+
+def _equal(got: list[Tensor], fresh: list[Tensor], when: str) -> None:
+    for b, (here, alone) in enumerate(zip(got, fresh, strict=True)):
+        same(here, alone, names=(when, "fresh"), where=f"row {b}, ", tolerance=0)
+
+
+def _beside(layer: StreamingLayer, first: Tensor, second: Tensor, cut: Partition) -> list[Tensor]:
+    """The outputs of a second stream whose steps alternate with those of a first."""
+    pieces: list[list[Tensor]] = []
+    others = advance(layer, first, cut, _start(layer, first))
+    mine = advance(layer, second, cut, _start(layer, second))
+    for (_, other), (new, state) in zip(others, mine, strict=True):
+        pieces.append(new)
+        open_still, ends = other, state
+    with torch.no_grad():
+        layer.finish(open_still)
+        pieces.append(rows(layer, *layer.finish(ends)))
+    return [torch.cat(parts) for parts in zip(*pieces, strict=True)]

@@ -1,0 +1,195 @@
+"""One layer before one law: fresh copies of it, inputs, and the smallest case that breaks the law.
+
+Shapes: `B` batch, `T` frames, `D` features.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import reduce
+from typing import TypeVar
+
+import torch
+from hypothesis.strategies import SearchStrategy
+from torch import Tensor
+
+from nearfuture.budget import ReceptiveField
+from nearfuture.error import NotStreamable
+from nearfuture.laws.broken import Fault, LawBroken
+from nearfuture.laws.drawing import smallest
+from nearfuture.laws.stream import Source, inputs, prepare
+from nearfuture.layers import StreamingLayer
+
+__all__ = ["EXAMPLES", "Trial", "enough_frames"]
+
+EXAMPLES = 6
+"""Cases that a law draws, after the obvious ones, unless it is told otherwise."""
+
+_TO_SHRINK = 60
+"""Cases drawn in search of a smaller one, once an obvious one has failed."""
+
+Case = TypeVar("Case")
+
+
+def enough_frames(field: ReceptiveField) -> int:
+    """Frames in which several outputs see both finite edges of what they look at.
+
+    Where a bidirectional layer stands above complete windows, the finite edges are those of the
+    windows: each link of the chain counts with what it has.
+
+    >>> enough_frames(ReceptiveField(left=2, right=1, stride=2))
+    17
+    >>> features = ReceptiveField(right=24, stride=10, padded=False)
+    >>> enough_frames(features.then(ReceptiveField(left=math.inf, right=math.inf)))
+    62
+    """
+    links = [
+        replace(link, left=_finite(link.left), right=_finite(link.right))
+        for link in field.chain or (field,)
+    ]
+    finite = reduce(lambda below, above: below.then(above), links)
+    outputs = math.ceil(finite.left / finite.stride) + 3
+    return int(finite.needed(outputs)) + 7
+
+
+def _finite(edge: float) -> float:
+    return 0 if math.isinf(edge) else edge
+
+
+class Trial:
+    """What one call of a law works with.
+
+    Args:
+        law: its number and name.
+        judge: the function, to say how to call it again.
+        layer: a layer, or a function that makes one.
+        seed: of weights (where they are made here), inputs and cases.
+        dtype: of weights and inputs.
+        options: the other arguments of the call.
+    """
+
+    def __init__(
+        self,
+        law: str,
+        judge: Callable[..., None],
+        layer: Source,
+        *,
+        seed: int,
+        dtype: torch.dtype,
+        **options: object,
+    ) -> None:
+        self.law = law
+        self.seed = seed
+        self.dtype = dtype
+        self.subject = prepare(layer, seed=seed, dtype=dtype)
+        self.field = self.subject.field
+        self.frames = max(16, enough_frames(self.field))
+        self.again = _call(judge, {"seed": seed, "dtype": dtype, **options})
+        self._inputs: dict[int, Tensor] = {}
+        # Frozen declarations and torch's empty dictionaries of hooks would take longer to copy than
+        # the weights.
+        values = [value for part in self.subject.modules() for value in vars(part).values()]
+        shared = [
+            v
+            for v in values
+            if isinstance(v, ReceptiveField) or (isinstance(v, OrderedDict) and not v)
+        ]
+        self._shared = {id(value): value for value in shared}
+
+    def fresh(self) -> StreamingLayer:
+        """A copy that nothing has run on, so that every case is judged by itself."""
+        return copy.deepcopy(self.subject, dict(self._shared))
+
+    def inputs(self, batch: int, frames: int, *, other: int = 0) -> Tensor:
+        """(B, T, D), the beginning of the same values whatever B and T; `other` values if not 0."""
+        have = self._inputs.get(other)
+        if have is None or have.shape[0] < batch or have.shape[1] < frames:
+            shape = (max(batch, 4), max(frames, 8 * self.frames, 300))
+            have = inputs(self.subject, *shape, seed=self.seed + other)
+            self._inputs[other] = have
+        return have[:batch, :frames]
+
+    def refuses_to_stream(self) -> bool:
+        """False for a layer that streams; True for one that reads everything first and says so."""
+        if not math.isinf(self.field.right):
+            return False
+        try:
+            self.fresh().start(2)
+        except NotStreamable:
+            return True
+        raise self.broken("right = inf is declared, but start() does not raise NotStreamable")
+
+    def broken(self, where: str) -> LawBroken:
+        """The error of this law."""
+        return LawBroken(self.law, where, self.again)
+
+    def hold(
+        self,
+        obeys: Callable[[Case], None],
+        *,
+        obvious: Iterable[Case],
+        drawn: SearchStrategy[Case],
+        examples: int,
+        told: Callable[[Case], str],
+    ) -> None:
+        """Try the obvious cases, then drawn ones; report the smallest that raises.
+
+        Args:
+            obeys: raises a `Fault` where a case breaks the law. Whatever else it raises, the layer
+                has raised, and breaks the law as well.
+            obvious: cheap cases, in which most faults show at once.
+            drawn: all cases.
+            examples: how many of them.
+            told: a case in words.
+        """
+
+        def fault(case: Case) -> Fault | None:
+            return self._fault(lambda: obeys(case))
+
+        plain = next((case for case in obvious if fault(case)), None)
+        if plain is not None:
+            examples = max(examples, _TO_SHRINK)
+        case = plain
+        if examples > 0:
+            found = smallest(drawn, lambda c: bool(fault(c)), seed=self.seed, examples=examples)
+            case = plain if found is None else found
+        if case is None:
+            return
+        broken = fault(case) or Fault("differs from one call to the next: there is hidden state")
+        raise self.broken(f"{told(case)}, {broken}") from broken.__cause__
+
+    def once(self, obeys: Callable[[], None]) -> None:
+        """Judge what there are no cases of."""
+        broken = self._fault(obeys)
+        if broken:
+            raise self.broken(str(broken)) from broken.__cause__
+
+    def _fault(self, obeys: Callable[[], None]) -> Fault | None:
+        """What is wrong, with the same random numbers for a layer that draws some."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            try:
+                obeys()
+            except Fault as found:
+                return found
+            except Exception as error:
+                said = f"{type(error).__name__}: {error}".splitlines()[0]
+                raised = Fault(f"the layer raises {said}")
+                raised.__cause__ = error
+                return raised
+        return None
+
+
+def _call(judge: Callable[..., None], options: dict[str, object]) -> str:
+    """The call as one would type it: the seed, and what is not as it is by default."""
+    parameters = inspect.signature(judge).parameters
+    shown = ["layer"]
+    for name, value in options.items():
+        if name == "seed" or value != parameters[name].default:
+            shown.append(f"{name}={value!r}")
+    return f"nearfuture.laws.{judge.__name__}({', '.join(shown)})"

@@ -1,0 +1,73 @@
+"""What `docs/laws.md` shows is what runs: its code, the message of a failure, the table of the zoo.
+
+`python -m tests.laws.page` prints the page with message and table as they are now; with `--write`
+it puts them there.
+"""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import torch
+
+from nearfuture import laws
+from tests.laws import zoo
+
+PAGE = Path(__file__).parents[2] / "docs" / "laws.md"
+
+MESSAGE = re.compile(r"(?<=<!-- message -->\n```\n).*?(?=\n```)", re.DOTALL)
+TABLE = re.compile(r"(?<=<!-- begin: table -->\n).*?(?=\n<!-- end: table -->)", re.DOTALL)
+FORGOTTEN = ("state = torch.where((t < lengths)[:, None], moved, state)", "state = moved")
+
+
+def code() -> str:
+    """The Python of the page, in order."""
+    text = PAGE.read_text(encoding="utf-8")
+    return "\n".join(re.findall(r"```python\n(.*?)```", text, re.DOTALL))
+
+
+def message() -> str:
+    """What `check` says of the layer of the page with one line wrong."""
+    right, wrong = FORGOTTEN
+    assert code().count(right) == 1
+    names: dict[str, object] = {"__name__": "page"}
+    exec(code().replace(right, wrong), names)
+    try:
+        laws.check(lambda: names["Decay"](3), laws.ALL[:2])
+    except laws.LawBroken as broken:
+        return str(broken)
+    raise AssertionError("the wrong layer of the page obeys the laws")
+
+
+def table() -> str:
+    """Wrong layer → law → message, as Markdown."""
+    lines = ["| wrong layer | what is wrong | caught by | what the first law says |"]
+    lines += ["|---|---|---|---|"]
+    for name, (animal, _) in zoo.ZOO.items():
+        what = (inspect.getdoc(animal) or "").rstrip(".")
+        caught = zoo.verdicts(name)
+        numbers = ", ".join(broken.law.split(" (")[0] for broken in caught.values())
+        said = next(iter(caught.values())).where.replace("|", "\\|")
+        lines.append(f"| `{name}` | {what} | {numbers} | {said} |")
+    return "\n".join(lines)
+
+
+def renewed() -> str:
+    """The page with message and table as they are now."""
+    text = PAGE.read_text(encoding="utf-8")
+    text = MESSAGE.sub(lambda _: message(), text)
+    return TABLE.sub(lambda _: table(), text)
+
+
+def masked(text: str) -> str:
+    """Without the digits of floating values, which depend on the CPU."""
+    return re.sub(r"-?\d+(\.\d+(e[+-]\d+)?|e[+-]\d+)", "#", text)
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    if sys.argv[1:] == ["--write"]:
+        PAGE.write_text(renewed(), encoding="utf-8")
+    else:
+        print(renewed())

@@ -1,0 +1,29 @@
+"""The page about the laws: its code runs, and its message and table are what the laws say now."""
+
+import pytest
+
+from nearfuture import laws
+from tests.laws import page
+
+
+def test_the_layer_of_the_page_obeys_the_laws() -> None:
+    names: dict[str, object] = {"__name__": "page"}
+    exec(page.code(), names)
+    names["test_decay_obeys_the_laws"]()
+    for law in laws.ALL:
+        names["test_decay"](law)
+
+
+def test_the_message_and_the_table_are_what_the_laws_say() -> None:
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert page.masked(page.renewed()) == page.masked(written), (
+        "look at the difference, then renew the page: python -m tests.laws.page --write"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [("-1.5e-03 and 2.25", "# and #"), ("1e-10", "#"), ("row 0, frame 12, [3, 1]",) * 2],
+)
+def test_only_floating_values_are_masked(value: str, shown: str) -> None:
+    assert page.masked(value) == shown

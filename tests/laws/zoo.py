@@ -1,0 +1,641 @@
+"""Law 12: the laws can fail. A zoo of wrong layers, each with the laws that reject it.
+
+The first law that an animal names is the first that catches it, in the order of the laws. The table
+in `docs/laws.md` is made from this file by `python -m tests.laws.page --write`.
+"""
+
+import functools
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nearfuture import laws
+from nearfuture.budget import ReceptiveField
+from nearfuture.layers import (
+    GRU,
+    LSTM,
+    Bidirectional,
+    Convolution,
+    Lookahead,
+    Pointwise,
+    State,
+    StreamingLayer,
+)
+from nearfuture.layers.ragged import mask
+from nearfuture.layers.state import flatten
+
+Animal = Callable[[], StreamingLayer]
+Currency = tuple[Tensor, Tensor]
+Step = tuple[Tensor, Tensor, State]
+
+ZOO: dict[str, tuple[Animal, tuple[laws.Law, ...]]] = {}
+
+
+def caught_by(*named: laws.Law) -> Callable[[Animal], Animal]:
+    """Put an animal into the zoo."""
+
+    def into_the_zoo(animal: Animal) -> Animal:
+        ZOO[animal.__name__] = animal, named
+        return animal
+
+    return into_the_zoo
+
+
+class Frames(Pointwise):
+    """What is right about most animals: two features in, the same two out."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Identity(), 2)
+
+
+class Cell(GRU):
+    """A GRU of the size that the animals have."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 3)
+
+
+# The future, the end and the company
+
+
+@caught_by(laws.any_partition, laws.declared_is_measured)
+class SignOfTheNextFrame(Frames):
+    """A future of one bit: every frame is scaled by the sign of the next."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        x = mask(x, lengths)
+        following = torch.cat([x[:, 1:], torch.zeros_like(x[:, :1])], dim=1)
+        return mask(x * (1 + 0.1 * torch.sign(following)), lengths), lengths
+
+
+@caught_by(laws.any_partition, laws.declared_is_measured)
+class DividesByLength(Frames):
+    """Divides by the length of the utterance, so that its end is in every frame."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(x, lengths) / lengths.clamp(min=1)[:, None, None], lengths
+
+
+@caught_by(laws.any_partition, laws.declared_is_measured)
+class DetachedMean(Frames):
+    """Subtracts the mean of the utterance, detached: no gradient shows this look at the future."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        x = mask(x, lengths)
+        mean = x.sum(dim=1, keepdim=True) / lengths.clamp(min=1)[:, None, None]
+        return mask(x - mean.detach(), lengths), lengths
+
+
+@caught_by(laws.any_partition, laws.rows_are_strangers)
+class MixesTheBatch(Frames):
+    """Normalises over the rows of the batch."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        x = mask(x, lengths)
+        return mask(x - x.mean(dim=0, keepdim=True), lengths), lengths
+
+
+@caught_by(laws.rows_are_strangers)
+class ScalesByTheBatch(Frames):
+    """Multiplies by the number of rows, streaming and offline alike."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(x, lengths) * len(x), lengths
+
+
+@caught_by(laws.rows_are_strangers, laws.padding_is_nothing)
+class BackwardStartsOnPadding(Bidirectional):
+    """Reverses the batch, not the rows: the backward direction starts on padding."""
+
+    def __init__(self) -> None:
+        super().__init__(Cell())
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        full = torch.full_like(lengths, x.shape[1])
+        return mask(super().forward(mask(x, lengths), full)[0], lengths), lengths
+
+
+@caught_by(laws.any_partition, laws.emission_schedule, laws.rows_are_strangers)
+class StreamsWhatCannotStream(Bidirectional):
+    """Reads the whole sequence, but does not say so when a stream starts."""
+
+    def __init__(self) -> None:
+        super().__init__(Cell())
+
+    def start(self, batch_size: int, **_: object) -> State:
+        return torch.zeros(batch_size, 1)
+
+
+# Chunks
+
+
+@caught_by(laws.any_partition, laws.partition_free_state)
+class WrongFromThreeFrames(Cell):
+    """A step that is right for chunks of one or two frames only."""
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        return super().step(x * 1.5 if x.shape[1] >= 3 else x, lengths, state)
+
+
+@caught_by(laws.prefill_then_step)
+class FastKernelForgets(Cell):
+    """A fast kernel for 40 frames and more that does not hand over its state."""
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n, after = super().step(x, lengths, state)
+        return y, n, torch.zeros_like(flatten(after)[0]) if x.shape[1] >= 40 else after
+
+
+@caught_by(laws.any_partition)
+class RefusesEmptyChunks(Frames):
+    """Raises an error for a chunk without frames."""
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        if not bool(lengths.any()):
+            raise RuntimeError("no frames")
+        return super().step(x, lengths, state)
+
+
+@caught_by(laws.any_partition)
+class WarmUpEntersTheState(Cell):
+    """Starts a stream with a frame of zeros, which enters the recurrent state."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        if x.shape[1] == 0:
+            return x.new_zeros(x.shape[0], 0, self.output_size), lengths
+        h = x.new_zeros(x.shape[0], self.output_size)
+        return mask(self.sequence(mask(x, lengths), h)[0], lengths), lengths
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        h = super().start(batch_size, device=device, dtype=dtype)
+        zeros = h.new_zeros(batch_size, 1, self.input_size)
+        return super().step(zeros, torch.ones(batch_size, dtype=torch.int64), h)[2]
+
+
+@caught_by(laws.any_partition, laws.partition_free_state, laws.rows_are_strangers)
+class InactiveRowsAdvance(Cell):
+    """Rows without a frame run on padding."""
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, _, after = super().step(mask(x, lengths), torch.full_like(lengths, x.shape[1]), state)
+        return mask(y, lengths), lengths, after
+
+
+@caught_by(laws.any_partition, laws.partition_free_state, laws.rows_are_strangers)
+class CellOfTheLstmRunsOn(LSTM):
+    """Holds h for rows without a frame, but not c."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 3)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n, (h, _) = super().step(x, lengths, state)
+        full = torch.full_like(lengths, x.shape[1])
+        return y, n, (h, super().step(mask(x, lengths), full, state)[2][1])
+
+
+@caught_by(laws.any_partition)
+class RandomInEvalMode(Frames):
+    """Drops values with the global random generator in eval mode."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return F.dropout(mask(x, lengths), 0.5, training=True), lengths
+
+
+# The state
+
+
+@caught_by(laws.partition_free_state, laws.rows_are_strangers)
+class CountsItsChunks(Frames):
+    """Keeps the number of steps in its state."""
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        nothing = super().start(batch_size, device=device, dtype=dtype)
+        return nothing, torch.zeros(batch_size, dtype=torch.int64)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        return *self(x, lengths), (state[0], state[1] + 1)
+
+    def finish(self, state: State) -> Currency:
+        return super().finish(state[0])
+
+
+@caught_by(laws.partition_free_state)
+class KeepsStaleFrames(Lookahead):
+    """Leaves in its buffer what it has consumed, past the count."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 3)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n, (frames, count) = super().step(x, lengths, state)
+        stale = x.nan_to_num().sum(dim=1, keepdim=True).expand_as(frames)
+        beyond = torch.arange(frames.shape[1]) >= count[:, None]
+        moved = (lengths > 0)[:, None, None]
+        return y, n, (torch.where(beyond[..., None] & moved, stale, frames), count)
+
+
+@caught_by(laws.snapshot_round_trip)
+class WritesIntoItsState(Cell):
+    """Writes the new state into the old one, so that a snapshot changes with the stream."""
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n, after = super().step(x, lengths, state)
+        return y, n, state.copy_(after.detach())
+
+
+@caught_by(laws.rows_are_strangers, laws.snapshot_round_trip, laws.reset_is_fresh)
+class CountsInAnAttribute(Frames):
+    """Adds to every frame its number, which it keeps in an attribute instead of the state."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(x + torch.arange(x.shape[1])[:, None], lengths), lengths
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        self.begun = torch.zeros(batch_size, dtype=torch.int64)
+        return super().start(batch_size, device=device, dtype=dtype)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n = self(x, lengths)
+        y = mask(y + self.begun[:, None, None], lengths)
+        self.begun = self.begun + lengths
+        return y, n, state
+
+
+@caught_by(laws.reset_is_fresh)
+class RemembersTheLastStream(Cell):
+    """Begins a stream where the last one ended."""
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        h = super().start(batch_size, device=device, dtype=dtype)
+        last = getattr(self, "last", h)
+        return last.clone() if last.shape == h.shape else h
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return GRU.forward(self._without_memory(), x, lengths)
+
+    def finish(self, state: State) -> Currency:
+        self.last = state.detach()
+        return super().finish(state)
+
+    def _without_memory(self) -> GRU:
+        vars(self).pop("last", None)
+        return self
+
+
+@caught_by(laws.reset_is_fresh)
+class HandsOutOneTensor(Cell):
+    """Every stream starts with the same tensor."""
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        if getattr(self, "zeros", torch.empty(0)).shape[0] != batch_size:
+            self.zeros = super().start(batch_size, device=device, dtype=dtype)
+        return self.zeros
+
+
+@caught_by(laws.reset_is_fresh)
+class CountsItsStreamsInABuffer(Frames):
+    """Changes a buffer in eval mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("streams", torch.zeros((), dtype=torch.int64))
+
+    def finish(self, state: State) -> Currency:
+        self.streams += 1
+        return super().finish(state)
+
+
+# The tail and the schedule
+
+
+@caught_by(laws.any_partition, laws.emission_schedule)
+class ForgetsItsTail(Lookahead):
+    """Resets before it flushes."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+
+    def finish(self, state: State) -> Currency:
+        frames = state[0]
+        return super().finish(self.start(frames.shape[0], dtype=frames.dtype))
+
+
+@caught_by(laws.any_partition, laws.partition_free_state)
+class TailOfTheLastChunk(Lookahead):
+    """Finishes with a tail that depends on the size of the last chunk."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        state = super().start(batch_size, device=device, dtype=dtype)
+        return state, torch.zeros(batch_size, dtype=torch.int64)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n, after = super().step(x, lengths, state[0])
+        return y, n, (after, torch.where(lengths > 0, lengths, state[1]))
+
+    def finish(self, state: State) -> Currency:
+        inner, last = state
+        y, n, _ = super().step(inner[0].new_zeros(len(last), 2, 2), torch.full_like(last, 2), inner)
+        return torch.where((last > 1)[:, None, None], 2 * y, y), n
+
+
+@caught_by(laws.emission_schedule, laws.declared_is_measured)
+def lookahead_off_by_one() -> StreamingLayer:
+    """Declares one frame of the future less than it reads."""
+    layer = Lookahead(2, 3)
+    layer.field = ReceptiveField(right=2)
+    return layer
+
+
+@caught_by(laws.emission_schedule)
+def emits_too_late() -> StreamingLayer:
+    """Waits for a frame that it does not look at and does not declare."""
+    layer = Lookahead(2, 1)
+    layer.weights[0].data[:, -1] = 0
+    layer.field = ReceptiveField()
+    return layer
+
+
+@caught_by(laws.emission_schedule, laws.declared_is_measured)
+def emits_too_early() -> StreamingLayer:
+    """Declares to wait for a frame more than it waits for."""
+    layer = Lookahead(2, 2)
+    layer.field = ReceptiveField(right=3)
+    return layer
+
+
+@caught_by(laws.emission_schedule, laws.declared_is_measured)
+def wrong_rate() -> StreamingLayer:
+    """Declares a stride that is not its own."""
+    layer = Convolution(2, 2, left=1, right=1, stride=2)
+    layer.field = ReceptiveField(left=1, right=1, stride=3)
+    return layer
+
+
+@caught_by(laws.any_partition, laws.emission_schedule)
+class RoundsTheLengthDown(Convolution):
+    """Computes the length after a stride as ⌊n / stride⌋ instead of ⌈n / stride⌉."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2, left=1, right=1, stride=2)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        y, _ = super().forward(x, lengths)
+        return mask(y, lengths // 2), lengths // 2
+
+
+# What is declared
+
+
+@caught_by(laws.declared_is_measured)
+def never_looks_that_far() -> StreamingLayer:
+    """Declares a frame of the future whose weight is 0."""
+    layer = Lookahead(2, 3)
+    layer.weights[0].data[:, -1] = 0
+    return layer
+
+
+@caught_by(laws.declared_is_measured)
+def left_too_small() -> StreamingLayer:
+    """Declares one frame of the past less than it reads."""
+    layer = Convolution(2, 2, left=3)
+    layer.field = ReceptiveField(left=2)
+    return layer
+
+
+@caught_by(laws.declared_is_measured)
+def finite_memory() -> StreamingLayer:
+    """A recurrent layer that declares to forget after five frames."""
+    layer = Cell()
+    layer.field = ReceptiveField(left=5)
+    return layer
+
+
+@caught_by(laws.any_partition, laws.declared_is_measured)
+class PadsTheWrongSide(Convolution):
+    """A causal convolution whose zeros stand at the end."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2, left=2)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        frames = F.pad(mask(x, lengths), (0, 0, 0, self.left))
+        y = self.slide(frames) if frames.shape[1] > self.left else frames[:, :0]
+        return mask(y, lengths), lengths
+
+
+# Padding
+
+
+@caught_by(laws.any_partition, laws.padding_is_nothing)
+class MultipliesByAMask(Frames):
+    """NaN × 0 = NaN."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        inside = torch.arange(x.shape[1]) < lengths[:, None]
+        return x * inside[..., None], lengths
+
+
+@caught_by(laws.any_partition, laws.padding_is_nothing)
+class LeavesItsBiasBehind(Pointwise):
+    """Masks the input, but not the output, where its bias shows."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(2, 2), 2)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return self.module(mask(x, lengths)), lengths
+
+
+@caught_by(laws.padding_is_nothing, laws.gradients_agree)
+class FillsTooLate(Pointwise):
+    """Masks after it computes: the outputs are right, the gradients of the weights NaN."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(2, 2), 2)
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(self.module(x), lengths), lengths
+
+
+@caught_by(laws.padding_is_nothing)
+class BatchNormOverPadding(Frames):
+    """In train mode, statistics over the whole rectangle, padding included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(2))
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        x = mask(x, lengths)
+        mean = self.mean
+        if self.training and x.shape[1]:
+            mean = x.mean(dim=(0, 1))
+            self.mean = 0.9 * self.mean + 0.1 * mean.detach()
+        return mask(x - mean, lengths), lengths
+
+
+@caught_by(laws.padding_is_nothing)
+class DropsByTheWidth(Frames):
+    """In train mode, draws random numbers for the padding too, so that others fall on the rows."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return F.dropout(mask(x, lengths), 0.5, self.training), lengths
+
+
+# Gradients
+
+
+@caught_by(laws.gradients_agree)
+class DetachesItsState(Cell):
+    """No gradient flows from one chunk to the one before."""
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        y, n, after = super().step(x, lengths, state)
+        return y, n, after.detach()
+
+
+@caught_by(laws.gradients_agree)
+class LearnsOfflineOnly(Pointwise):
+    """Computes its steps with weights that are cut off from their gradient."""
+
+    def __init__(self) -> None:
+        super().__init__(nn.Linear(2, 2), 2)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        weight, bias = self.module.weight.detach(), self.module.bias.detach()
+        return mask(F.linear(mask(x, lengths), weight, bias), lengths), lengths, state
+
+
+# Dtypes and devices
+
+
+@caught_by(laws.any_dtype_and_device)
+class UnregisteredChild(Frames):
+    """Keeps a child in a plain list, and casts its weights when it needs them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.children_of_mine = [nn.Linear(2, 2)]
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        weight = self.children_of_mine[0].weight.to(x)
+        return F.linear(mask(x, lengths), weight), lengths
+
+
+@caught_by(laws.any_partition, laws.any_dtype_and_device)
+class UnregisteredCell(Frames):
+    """Keeps a child in a plain list, where `to()` does not reach it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells = [nn.Linear(2, 2)]
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(self.cells[0](mask(x, lengths)), lengths), lengths
+
+
+@caught_by(laws.any_dtype_and_device)
+class CountsInFloats(Lookahead):
+    """Keeps the count of its buffer's frames, and of all before, in the dtype of its weights."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 1)
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        frames, _ = super().start(batch_size, device=device, dtype=dtype)
+        return frames, torch.zeros(batch_size, dtype=frames.dtype)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        frames, read = state
+        now = read + lengths
+        waiting = read.clamp(max=1).long()
+        new = (now - read).long()  # 0 once the count stands still
+        y, n, (frames, _) = super().step(x, new, (frames, waiting))
+        return y, n, (frames, now.to(read.dtype))
+
+    def finish(self, state: State) -> Currency:
+        return super().finish((state[0], state[1].clamp(max=1).long()))
+
+
+@caught_by(laws.any_dtype_and_device)
+class CountsInShortIntegers(Frames):
+    """Keeps a count of frames in int32."""
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        nothing = super().start(batch_size, device=device, dtype=dtype)
+        return nothing, torch.zeros(batch_size, dtype=torch.int32)
+
+    def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
+        return *self(x, lengths), (state[0], state[1] + lengths.int())
+
+    def finish(self, state: State) -> Currency:
+        return super().finish(state[0])
+
+
+@caught_by(laws.any_partition, laws.any_dtype_and_device)
+class StartsInFloat32(Lookahead):
+    """Starts a stream with float32, whatever dtype is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(2, 2)
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
+        return super().start(batch_size, device=device, dtype=torch.float32)
+
+
+@caught_by(laws.any_partition, laws.any_dtype_and_device)
+class AnswersInFloat32(Frames):
+    """Gives float32, whatever dtype it is given."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(x, lengths).float(), lengths
+
+
+@caught_by(laws.any_dtype_and_device)
+class ComputesInFloat32(Frames):
+    """Rounds float64 to float32 on the way and gives it back as float64."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return torch.tanh(mask(x, lengths).float()).to(x.dtype), lengths
+
+
+@caught_by(laws.any_dtype_and_device)
+class ScalesByAFloat32Constant(Frames):
+    """Multiplies by a tensor that is no buffer, so that bfloat16 comes out as float32."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = torch.tensor([0.1, 0.2])
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        return mask(x, lengths) * self.scale, lengths
+
+
+@caught_by(laws.any_dtype_and_device)
+class AddsMoreThanFloat32Holds(Frames):
+    """Masks with a number that is infinite in float32."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        inside = mask(torch.ones_like(x), lengths)
+        return mask(mask(x, lengths) - 1e39 * (1 - inside), lengths), lengths
+
+
+@functools.cache
+def verdicts(name: str) -> dict[str, laws.LawBroken]:
+    """What the laws say of an animal: all up to the first that it breaks, and those it names."""
+    animal, named = ZOO[name]
+    said: dict[str, laws.LawBroken] = {}
+    for law in laws.ALL:
+        if said and law not in named:
+            continue
+        try:
+            law(animal)
+        except laws.LawBroken as broken:
+            said[law.__name__] = broken
+    return said

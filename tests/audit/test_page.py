@@ -204,7 +204,7 @@ def test_what_breaks_nothing_says_so() -> None:
 def test_findings_have_their_culprit_and_their_evidence() -> None:
     read = words(REPORTS["leak"])
     assert "It enters at encoder.3.norm (GroupNorm, in group_norm at model.py:17)." in read
-    assert "output0 input199 before0.117283 after-1.5e-07".replace(" ", "") in read.replace(" ", "")
+    assert "before0.117283after-1.5e-07" in read.replace(" ", "")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_what_never_looks_ahead_fades_backwards_only() -> None:
 def test_the_culprit_is_named_first_with_the_evidence_below() -> None:
     assert section(REPORTS["leak"], "Found") == (
         "✗ encoder.3.norm (GroupNorm, in group_norm at model.py:17): output 0 changes with "
-        "input 199 output 0; input 199; before 0.117283; after -1.5e-07"
+        "input 199 before 0.117283; after -1.5e-07"
     )
 
 

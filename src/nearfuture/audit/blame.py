@@ -7,6 +7,7 @@ Frames are counted in input frames of the model, however an operation lays them 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,6 +27,10 @@ Array = NDArray[Any]
 
 _MOVE_ONLY = {"reshape", "view", "transpose", "permute", "flatten", "unflatten", "contiguous", "t"}
 """Operations that put values elsewhere in memory, frames or not: none of them mixes any."""
+
+
+_WINDOWS = re.compile(r"(conv|avg_pool|max_pool|lp_pool|averagepool|maxpool)", re.IGNORECASE)
+"""Operations whose last axis is time, whatever its size."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,9 @@ class Blame:
             reach, guilty = clocks.reach(a, b, resized[i] if resized else None, changed_from)
             if reach > 0:
                 found.append(_culprit(guilty, reach))
-        if not found and clocks.folded is not None:
-            found.append(_culprit(clocks.folded, math.inf))
+        fold = clocks.fold_of(first[-1].outputs[0]) if first and first[-1].outputs else None
+        if not found and fold is not None:
+            found.append(_culprit(fold, math.inf))
         movers = [culprit for culprit in found if culprit.operation.lower() not in _MOVE_ONLY]
         return _once(movers or found)
 
@@ -168,14 +174,11 @@ class _Clocks:
 
     An operation that turns frames into something without time (a mean, a last state) folds them;
     where that comes back into frames, the fold is to blame, not the sum that brings it back.
-
-    Attributes:
-        folded: the fold that the latest array without time came from.
     """
 
     def __init__(self, frames: int) -> None:
         self.frames = frames
-        self.folded: Event | None = None
+        self._sizes = {frames}  # of axes of time, where no other length tells
         self._of: dict[int, _Clock] = {}
         self._folds: dict[int, Event] = {}
 
@@ -197,7 +200,7 @@ class _Clocks:
         fold: Event | None = None
         for i, array in enumerate(a.inputs):
             other = resized.inputs[i] if resized and i < len(resized.inputs) else None
-            axis = _time_axis(array, other, self.frames)
+            axis = _time_axis(array, other, self._sizes)
             if i >= len(b.inputs):
                 continue
             if axis is None:
@@ -211,24 +214,35 @@ class _Clocks:
         came = [c.frame(first) for _, _, c, first in sources if first is not None]
         before = min(came, default=Fraction(changed_from))
         reach = 0.0
+        if resized is None and sources and _WINDOWS.match(a.operation):
+            self._sizes.add(a.outputs[0].shape[-1])
         for i, array in enumerate(a.outputs):
             other = resized.outputs[i] if resized and i < len(resized.outputs) else None
-            axis = _time_axis(array, other, self.frames)
+            axis = _time_axis(array, other, self._sizes)
             if i >= len(b.outputs):
                 continue
             if axis is None:
-                if _changed(array, b.outputs[i]) and _timeless(array, other, self.frames):
+                if _changed(array, b.outputs[i]) and _timeless(array, other, self._sizes):
                     origin = a if came else fold
                     if origin is not None:
-                        self._folds[id(array)] = self.folded = origin
+                        self._folds[id(array)] = origin
                 continue
             index = _first_change(array, b.outputs[i], axis)
             clock = self._through(array, other, axis, index, sources)
             self._of[id(array)] = clock
-            if index is not None and clock.frame(index) < before:
+            same = {
+                first
+                for source, _, c, first in sources
+                if source.shape[c.axis] == array.shape[axis]
+            }
+            if index is not None and index not in same and clock.frame(index) < before:
                 whole = math.ceil(before - clock.frame(index))
                 reach = max(reach, math.inf if index == 0 else whole)
         return reach, fold or a
+
+    def fold_of(self, array: Array) -> Event | None:
+        """The fold that an array without time came from."""
+        return self._folds.get(id(array))
 
     def _through(
         self,
@@ -271,11 +285,11 @@ def _changed(a: Array, b: Array) -> bool:
     return a.shape != b.shape or bool(((a != b) & ~((a != a) & (b != b))).any())
 
 
-def _timeless(a: Array, resized: Array | None, frames: int) -> bool:
+def _timeless(a: Array, resized: Array | None, sizes: set[int]) -> bool:
     """Whether no axis follows the length of the sequence."""
     if resized is not None and resized.ndim == a.ndim:
         return a.shape == resized.shape
-    return frames not in a.shape
+    return not sizes.intersection(a.shape)
 
 
 def _first_change(a: Array, b: Array, axis: int) -> int | None:
@@ -287,12 +301,12 @@ def _first_change(a: Array, b: Array, axis: int) -> int | None:
     return int(changed.argmax()) if changed.any() else None
 
 
-def _time_axis(a: Array, resized: Array | None, frames: int) -> int | None:
+def _time_axis(a: Array, resized: Array | None, sizes: set[int]) -> int | None:
     """The one axis that follows the length of the sequence; None where it is none, or two."""
     if resized is not None and resized.ndim == a.ndim:
         moved = [i for i in range(a.ndim) if a.shape[i] != resized.shape[i]]
     else:
-        moved = [i for i in range(a.ndim) if a.shape[i] == frames]
+        moved = [i for i in range(a.ndim) if a.shape[i] in sizes]
     return moved[0] if len(moved) == 1 else None
 
 

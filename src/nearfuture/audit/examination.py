@@ -13,22 +13,17 @@ from numpy.typing import NDArray
 
 from nearfuture.audit import check
 from nearfuture.audit.blame import Blame
-from nearfuture.audit.dependency import (
-    Ahead,
-    ahead_of,
-    dependency_matrix,
-    farthest_ahead,
-)
+from nearfuture.audit.dependency import ahead_of, dependency_matrix
+from nearfuture.audit.doubt import ROUNDING, epsilon
 from nearfuture.audit.prepare import Prepared
 from nearfuture.audit.probe import Probes, difference_at
 from nearfuture.audit.report import Culprit, Finding, Report
+from nearfuture.audit.search import Ahead, boundless, farthest_ahead
 from nearfuture.audit.target import CannotRun, OnnxTarget
 
-__all__ = ["Examination", "boundless"]
+__all__ = ["Examination"]
 
 Array = NDArray[Any]
-
-_ENOUGH_FRAMES = 256
 
 _MATRIX_FRAMES = 2000
 """Beyond, a matrix takes a while and is drawn only where it is asked for."""
@@ -146,7 +141,8 @@ class Examination:
     def _one_row_at_a_time(self) -> None:
         rows, self.subject.rows = self.subject.rows, 1
         try:
-            self.subject.run(self.prepared.base[None], [len(self.prepared.base)])
+            base = self.prepared.base
+            self.prepared.trial = self.subject.run(base[None], [len(base)]).frames
             self.prepared.rows = 1
         except CannotRun:
             self.subject.rows = rows
@@ -160,11 +156,13 @@ class Examination:
             last = np.minimum(own + found.frames, len(base) - 1)
             last[found.output] = found.last
             self.checked.append("the lookahead, by changing whole futures")
+            self._say(found.rounded)
+            ahead, more = boundless(self.prepared, found, self.observed, self._limit)
             return _Sight(
                 matrix=None,
-                lookahead=boundless(self.prepared, found, self.observed, self._limit),
+                lookahead=ahead,
                 lookback=None,
-                fades_ahead=found.fades,
+                fades_ahead=more,
                 fades_back=False,
                 kind=found.kind,
                 output=found.output,
@@ -173,28 +171,40 @@ class Examination:
             )
         looks = dependency_matrix(self.prepared, Probes(base, seed=self.subject.seed))
         self.checked.append("every input frame against every output frame")
+        self._say(looks.rounded)
         matrix = looks.matrix
         own = self.prepared.own(len(matrix))
         beyond = ahead_of(matrix, own, self.observed)
         worst = int(beyond.argmax())
         end = matrix.shape[1] - 1
         last = np.where(matrix.any(axis=1), end - matrix[:, ::-1].argmax(axis=1), -1)
-        ahead: float = int(beyond[worst])
-        farthest = np.flatnonzero(beyond == ahead)
-        if ahead and bool((last[farthest] == last.max()).all()):
-            found = Ahead(int(ahead), worst, int(last[worst]), True, False, looks.witness)
-            ahead = boundless(self.prepared, found, self.observed, self._limit)
+        farthest = np.flatnonzero(beyond == beyond[worst])
+        touches = bool(beyond[worst] and (last[farthest] == last.max()).all())
+        found = Ahead(int(beyond[worst]), worst, int(last[worst]), touches, False, looks.witness)
+        ahead, more = boundless(self.prepared, found, self.observed, self._limit)
         return _Sight(
             matrix=matrix,
             lookahead=ahead,
             lookback=_lookback(matrix, own),
-            fades_ahead=looks.fades_ahead,
+            fades_ahead=looks.fades_ahead or more,
             fades_back=looks.fades_back,
             kind=looks.witness,
             output=worst,
             last=last,
             middle=int(last[farthest[len(farthest) // 2]]),
         )
+
+    def _say(self, rounded: bool) -> None:
+        """What a reader of the numbers should know."""
+        if rounded:
+            self.notes.append(
+                "changes of the size of rounding were not counted: they shrink in double precision"
+            )
+        if self.prepared.trial.dtype.kind != "f":
+            self.notes.append(
+                "the outputs are whole numbers: only what makes one of them another shows; audit "
+                "the scores that they are decided by"
+            )
 
     def _looks_ahead(self, sight: _Sight) -> tuple[Culprit, ...]:
         """Every place that looks ahead on its own, the farthest first."""
@@ -220,7 +230,12 @@ class Examination:
         ]
         places.sort(key=lambda culprit: -culprit.frames)
         if places and math.isinf(sight.lookahead) and math.isfinite(places[0].frames):
-            places[0] = dataclasses.replace(places[0], frames=math.inf)  # it sank on the way
+            if not self.prepared.any_length:  # then time is not recognised everywhere inside
+                places = []
+            else:  # it sank below the arithmetic on the way
+                places[0] = dataclasses.replace(places[0], frames=math.inf)
+        if not places:
+            self.notes.append("where the future enters could not be found")
         return tuple(places)
 
     def _blame_from(self, frame: int, lengths: int | None = None) -> list[Culprit]:
@@ -306,7 +321,9 @@ class Examination:
         if np.array_equal(y[0, output], y[1, output], equal_nan=True):
             return f"{what} and what follows it"
         feature, before, after = difference_at(y[1, output], y[0, output])
-        return f"{what} (feature {feature}: {before:.6g} before, {after:.6g} after)"
+        tiny = abs(after - before) < ROUNDING * epsilon(y) * np.abs(y[0]).max()
+        faint = ", a change as small as rounding" if tiny else ""
+        return f"{what} (feature {feature}: {before:.6g} before, {after:.6g} after{faint})"
 
     def _report(self, sight: _Sight | None, looks_ahead: tuple[Culprit, ...]) -> Report:
         return Report(
@@ -332,27 +349,6 @@ class Examination:
             notes=tuple(self.notes),
             seed=self.subject.seed,
         )
-
-
-def boundless(prepared: Prepared, found: Ahead, observed: int, limit: float) -> float:
-    """The lookahead, or inf where it grows with the sequence: tried on longer and longer ones.
-
-    At least four times as long, 256 frames, and long enough to see beyond the limit. What sinks
-    below the arithmetic on a longer sequence, having reached the end of this one, has grown too.
-    """
-    base = prepared.base
-    enough = max(4 * len(base), _ENOUGH_FRAMES)
-    if math.isfinite(limit):
-        enough = max(enough, math.ceil(2 * (limit + prepared.stride)))
-    while found.touches_end and prepared.any_length and len(base) < enough:
-        base = np.concatenate([base, base[::-1]])
-        try:
-            found = farthest_ahead(prepared, base, observed=observed)
-        except CannotRun:
-            break
-        if found.fades:
-            return math.inf
-    return math.inf if found.touches_end else found.frames
 
 
 def _lookback(matrix: Array, own: Array) -> float:

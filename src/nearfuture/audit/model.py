@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from nearfuture.audit.bundle import declared, is_bundle
-from nearfuture.audit.dependency import farthest_ahead
-from nearfuture.audit.examination import Examination, boundless
+from nearfuture.audit.examination import Examination
 from nearfuture.audit.prepare import prepare
 from nearfuture.audit.report import Report
+from nearfuture.audit.search import boundless, farthest_ahead
 from nearfuture.audit.stepping import own_steps
 from nearfuture.audit.subject import Takes
 from nearfuture.audit.target import TorchTarget, untouched_randomness
@@ -213,7 +213,7 @@ def lookahead(
         if prepared.timeless:
             observed = len(prepared.base)
         found = farthest_ahead(prepared, prepared.base, observed=observed)
-        return boundless(prepared, found, observed, math.inf)
+        return boundless(prepared, found, observed, math.inf)[0]
 
 
 def assert_lookahead(

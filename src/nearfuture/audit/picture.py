@@ -44,7 +44,7 @@ def edge(report: Report, ahead: float) -> NDArray[np.int64]:
 
     Frames that are known beforehand never do.
     """
-    own = [math.floor(u * report.stride) for u in range(report.output_frames)]
+    own = [report.offset + math.floor(u * report.stride) for u in range(report.output_frames)]
     ends = [min(max(first + ahead + 1, report.observed), report.input_frames) for first in own]
     return np.array(ends, np.int64)
 

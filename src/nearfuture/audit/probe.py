@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from nearfuture.audit.target import integers_of
 
-__all__ = ["KINDS", "Probes", "difference_at", "differs"]
+__all__ = ["KINDS", "Probes", "difference_at", "differs", "fill"]
 
 Array = NDArray[Any]
 
-KINDS = ("mixed", "other", "opposite", "small", "large")
-"""Another frame's values, the same with the other sign, a hundredth of a deviation away, thirty
-deviations away; and each value of each frame one of these by chance."""
+KINDS = ("mixed", "other", "opposite", "small", "large", "silent")
+"""Each value of each frame one of these by chance: another frame's values, the same with the other
+sign, a hundredth of a deviation away, thirty deviations away; and 0, in audio and in padded batches
+the one value that means something."""
 
 
 class Probes:
@@ -78,25 +79,43 @@ class Probes:
         if kind == "nan":
             return np.full_like(base, np.nan)
         if kind == "mixed":
-            parts = np.stack([self.substitute(name) for name in KINDS[1:]])
+            parts = np.stack([self.substitute(name) for name in KINDS[1:5]])
             choice = rng.integers(0, len(parts), base.shape)
             return np.asarray(np.take_along_axis(parts, choice[None], axis=0)[0])
         if kind == "other":
             return np.asarray(rng.permutation(base) + noise)
         if kind == "opposite":
             return np.where(base == 0, noise, -1.1 * base)
+        if kind == "silent":
+            silent = (base == 0).all(axis=tuple(range(1, base.ndim)), keepdims=True)
+            return np.where(silent, noise, 0)
         if kind == "small":
             return np.asarray(base + 1e-2 * noise)
         return np.asarray(base + 30 * noise)
 
 
-def differs(got: Array, expected: Array) -> Array:
-    """(N, U) where any value of a frame differs in any bit; NaN equals NaN."""
+def differs(got: Array, expected: Array, floor: int = 0) -> Array:
+    """(N, U) where any value of a frame differs in any bit; NaN equals NaN.
+
+    Args:
+        got: (N, U, E).
+        expected: (N, U, E).
+        floor: differences below so many units of rounding of the largest value do not count.
+    """
     other = got != expected
     if got.dtype.kind == "f":
         other &= ~(np.isnan(got) & np.isnan(expected))
+        if floor:
+            largest = float(np.abs(np.nan_to_num(expected.astype(np.float64))).max())
+            least = floor * float(np.finfo(got.dtype).eps) * largest
+            other &= ~(np.abs(got - expected) < least)
     changed: Array = other.any(axis=-1)
     return changed
+
+
+def fill(places: Array, rows: int) -> Array:
+    """The same places, the last repeated, so that every call has the same shape."""
+    return np.concatenate([places, np.full(rows - len(places), places[-1], places.dtype)])
 
 
 def difference_at(got: Array, expected: Array) -> tuple[int, float, float]:

@@ -155,7 +155,11 @@ def reproduction(report: Report) -> str:
 
 def evidence(finding: Finding) -> list[tuple[str, str]]:
     """Names and values of what was seen."""
-    told = {name.replace("_", " "): _value(value) for name, value in finding.evidence.items()}
+    told = {
+        name.replace("_", " "): _value(value)
+        for name, value in finding.evidence.items()
+        if name not in ("output", "input")  # the message says them
+    }
     return [(name, value) for name, value in told.items() if value]
 
 

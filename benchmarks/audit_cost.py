@@ -1,13 +1,13 @@
 """The audit of a two-layer GRU of 256 over 500 frames beside a gradient for every output.
 
 The usual way to see who looks at whom is one retained backward pass per output. Same model, same
-input, same threads, one run; both matrices are shown.
+input, same threads, one run; both matrices are shown. One thread unless told: with more, a busy
+machine slows each in its own way.
 
-    python benchmarks/audit_cost.py [--threads 2]
+    python benchmarks/audit_cost.py [--threads 1]
 """
 
 import argparse
-import os
 import time
 
 import numpy as np
@@ -53,7 +53,7 @@ def picture(matrix: np.ndarray) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--threads", type=int, default=1)
     threads = parser.parse_args().threads
     torch.set_num_threads(threads)
     torch.manual_seed(0)
@@ -90,7 +90,7 @@ def main() -> None:
         "pairs": int(causal.sum()),
         "pairs_by_gradients": int(gradients.sum()),
     }
-    title = f"T = {FRAMES}, two GRU layers of {HIDDEN}, float32, {threads} threads"
+    title = f"T = {FRAMES}, two GRU layers of {HIDDEN}, float32, {threads} thread(s)"
     table = Table(
         "what", "seconds", "ratio", "pairs seen", "outputs down, inputs across", title=title
     )

@@ -221,7 +221,7 @@ def test_findings_have_their_culprit_and_their_evidence() -> None:
         ("stride", "At least: beyond that the influence is smaller than the arithmetic shows."),
         ("not known", "could not be found out"),
         ("forecast", "or known beforehand"),
-        ("leak", "What was not checked streaming: no step function was given"),
+        ("leak", "Notes streaming: no step function was given"),
         ("leak", "drawn with seed 0; the same seed gives the same report."),
         ("long", "looks ahead, too far"),
     ],

@@ -139,8 +139,8 @@ def test_places_that_look_ahead_are_listed_and_many_are_counted() -> None:
 
 def test_what_was_checked_and_what_was_not() -> None:
     assert section(REPORTS["leak"], "Checked").count("•") == len(PLAIN.checked)
-    assert section(REPORTS["leak"], "Not checked") == "• streaming: no step function was given"
-    assert "Not checked" not in text(PLAIN)
+    assert section(REPORTS["leak"], "Notes") == "• streaming: no step function was given"
+    assert "Notes" not in text(PLAIN)
 
 
 def test_the_picture_is_about_as_high_as_wide_and_labelled() -> None:

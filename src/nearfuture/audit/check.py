@@ -152,13 +152,14 @@ def padding(prepared: Prepared) -> tuple[list[Finding], str | None]:
         return [], f"a row without its padding was not tried: the model takes {frames} frames only"
     alone = alone_output.frames[0, :valid]
     if _far(reference, alone):
+        where = _where(reference, alone, _tolerance(alone), words=("alone", "padded"))
         how = "" if told else ", and the model cannot know: hand it lengths, a mask, or pack them"
         return [
             Finding(
                 kind="padding",
                 message=(
                     f"a row of {n} frames changes when {frames - n} frames of zeros follow it: "
-                    f"{_where(reference, alone, _tolerance(alone))}{how}"
+                    f"{where}{how}"
                 ),
                 evidence={"valid": n, "padded": frames},
             )
@@ -192,11 +193,12 @@ def length(prepared: Prepared, last: Array) -> tuple[list[Finding], str | None]:
         if _far(got, expected):
             tolerance = _tolerance(expected)
             at = int(free[_first(got, expected, tolerance)])
+            seen = f"input {int(last[at])} at most" if last[at] >= 0 else "no input"
             return [
                 Finding(
                     kind="length",
                     message=(
-                        f"output {at} looks at input {int(last[at])} at most, but changes when the "
+                        f"output {at} looks at {seen}, but changes when the "
                         f"sequence has {n} frames instead of {frames}: "
                         f"{_where(got, expected, tolerance, free)}"
                     ),
@@ -311,10 +313,12 @@ def _where(
     index: Array | None = None,
     words: tuple[str, str] = ("before", "after"),
 ) -> str:
-    """The first difference in words."""
+    """A difference in words."""
     if got.shape != expected.shape:
         return f"{len(expected)} outputs {words[0]}, {len(got)} {words[1]}"
-    at = _first(got, expected, tolerance)
+    # Beyond rounding the largest difference says most; bit for bit the first one does.
+    gaps = np.nan_to_num(np.abs(got.astype(np.float64) - expected.astype(np.float64)), nan=np.inf)
+    at = int(gaps.max(axis=-1).argmax()) if tolerance else _first(got, expected)
     feature, before, after = difference_at(got[at], expected[at])
     output = at if index is None else int(index[at])
     return f"output {output}, feature {feature}: {before:.6g} {words[0]}, {after:.6g} {words[1]}"

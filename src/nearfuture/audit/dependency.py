@@ -26,7 +26,7 @@ _FEW_FRAMES = 128
 """Up to here every kind of probe is put to every frame; beyond, the mixed one, and the others to
 whole futures."""
 
-_CUTS = 12
+_CUTS = 5
 """Futures of each kind that are changed as a whole."""
 
 
@@ -112,13 +112,17 @@ class _Probing:
 
     def values(self) -> tuple[Array, str]:
         """(U, T) bool by finite probes, and the kind that saw the farthest look ahead."""
-        first, *others = self.probes.kinds
-        seen = {first: self.columns(first)}
-        for kind in others if self.length <= _FEW_FRAMES else self._unseen(seen[first], others):
-            seen[kind] = self.columns(kind)
+        kinds = self.probes.kinds
+        few = self.length <= _FEW_FRAMES
+        seen = {kind: self.columns(kind) for kind in (kinds if few else kinds[:1])}
+        # A whole future may do what no frame of it does alone, or what only another kind does.
+        beyond = self._beyond(np.logical_or.reduce(list(seen.values())), kinds)
+        for kind, _, _ in beyond:
+            if kind not in seen:
+                seen[kind] = self.columns(kind)
         matrix = np.logical_or.reduce(list(seen.values()))
-        for output, frame in self._together(matrix, others):
-            matrix[output, frame] = True
+        for _, cut, outputs in beyond:
+            matrix[outputs, cut] |= ~matrix[outputs, cut:].any(axis=1)
         worst = int(ahead_of(matrix, self.own).argmax())
         far = {kind: int(ahead_of(each, self.own)[worst]) for kind, each in seen.items()}
         return matrix, max(far, key=lambda kind: far[kind])
@@ -147,21 +151,11 @@ class _Probing:
         back, ahead = np.abs(y[1, last] - y[0, last]), np.abs(y[2, worst] - y[0, worst])
         return float(back.max() / scale), float(ahead.max() / scale)
 
-    def _unseen(self, matrix: Array, kinds: Sequence[str]) -> list[str]:
-        """Kinds of probes that see outputs look farther ahead than the matrix says."""
-        return list(dict.fromkeys(kind for kind, _, _ in self._beyond(matrix, kinds)))
-
-    def _together(self, matrix: Array, kinds: Sequence[str]) -> list[tuple[int, int]]:
-        """Outputs that change with a whole future, though with no single frame of it."""
-        found = self._beyond(matrix, ("mixed", *kinds) if "mixed" in self.probes.kinds else kinds)
-        return [(int(output), cut) for _, cut, outputs in found for output in outputs]
-
     def _beyond(self, matrix: Array, kinds: Sequence[str]) -> list[tuple[str, int, Array]]:
         """Kinds, cuts, and the outputs that change with what follows a cut against the matrix."""
         frames = self.length
         last = np.where(matrix.any(axis=1), frames - 1 - matrix[:, ::-1].argmax(axis=1), -1)
-        many = min(frames - 1, max(1, self.rows // max(1, len(kinds))), _CUTS)
-        cuts = np.linspace(1, frames - 1, many).round().astype(int)
+        cuts = np.unique(np.linspace(1, frames - 1, _CUTS).round().astype(int))
         asked = [(kind, int(cut)) for kind in kinds for cut in cuts]
         found = []
         for begin in range(0, len(asked), self.rows):

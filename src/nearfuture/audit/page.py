@@ -41,7 +41,7 @@ def page(report: Report) -> str:
         _section("Who looks at whom", picture),
         _section("What looks ahead on its own", _places(report)),
         _section("What was checked", _list(map(escape, report.checked))),
-        _section("What was not checked", _list(map(escape, report.notes))),
+        _section("Notes", _list(map(escape, report.notes))),
         f'<p class="quiet">{escape(_sentence(text.subject(report)))}. '
         f"{escape(text.reproduction(report))}.</p>",
     ]

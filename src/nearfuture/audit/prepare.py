@@ -30,7 +30,7 @@ Array = NDArray[Any]
 TRIAL_ROWS = 8
 """Copies of the row in the first call; the search for the lookahead compares with it."""
 
-_MOST_ROWS = 64
+_MOST_ROWS = 32
 _MOST_BYTES = 1 << 27
 """Of one call's input: fewer rows run together where they are long."""
 

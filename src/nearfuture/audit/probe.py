@@ -104,7 +104,8 @@ def differs(got: Array, expected: Array, floor: int = 0) -> Array:
     """
     other = got != expected
     if got.dtype.kind == "f":
-        other &= ~(np.isnan(got) & np.isnan(expected))
+        if np.isnan(expected.sum()):  # seldom: a sum is quicker than to look for NaN twice
+            other &= ~(np.isnan(got) & np.isnan(expected))
         if floor:
             largest = float(np.abs(np.nan_to_num(expected.astype(np.float64))).max())
             least = floor * float(np.finfo(got.dtype).eps) * largest

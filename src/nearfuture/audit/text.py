@@ -77,7 +77,7 @@ def lines(report: Report) -> list[list[Piece]]:
         ("Looks ahead on its own", _bullets(places)),
         ("Who looks at whom", _picture(report)),
         ("Checked", _bullets(report.checked)),
-        ("Not checked", _bullets(report.notes)),
+        ("Notes", _bullets(report.notes)),
         ("", _paragraph(f"{reproduction(report)}.", "quiet")),
     ]
     told: list[list[Piece]] = []

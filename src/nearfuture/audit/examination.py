@@ -100,7 +100,11 @@ class Examination:
         self._others()
         sight = self._look(matrix)
         if not any(finding.kind == "nondeterminism" for finding in self.findings):
-            result = check.length(self.prepared, sight.last)
+            last = sight.last
+            if math.isfinite(sight.lookahead):  # a unit that saturates may hide a part of it
+                own = self.prepared.own(len(last))
+                last = np.maximum(last, own + math.ceil(sight.lookahead))
+            result = check.length(self.prepared, last)
             self._after(result, "whether other lengths change only what looks at their ends")
         culprits = self._looks_ahead(sight)
         self._future(sight, culprits)

@@ -174,6 +174,23 @@ REPORTS = {
         matrix=np.ones((1, 1), bool),
         lookback=0,
     ),
+    "samples": replace(
+        PLAIN,
+        target="digits, lookahead 4",
+        shape=(1, 240),
+        layout="NT",
+        unit="sample",
+        input_frames=240,
+        output_frames=6,
+        stride=Fraction(40),
+        offset=1,
+        matrix=window(240, 6, 40, math.inf, 60),
+        lookahead=59,
+        frame_ms=0.125,
+        at_most=None,
+        at_most_ms=6.0,
+        findings=(Finding(kind="latency", message="it declares 6 ms, but needs 7.5 ms"),),
+    ),
     "one output": replace(
         PLAIN, output_frames=1, stride=Fraction(200), matrix=np.ones((1, 200), bool), lookahead=199
     ),

@@ -31,6 +31,10 @@ def test_a_bidirectional_bundle_waits_for_the_end() -> None:
     assert report.holds
 
 
+def test_its_lookahead_alone() -> None:
+    assert audit.lookahead("digits", None, output=4) == 215 * 8 - 1
+
+
 def test_a_broken_promise_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     init = BundleTarget.__init__
 
@@ -49,6 +53,8 @@ def test_errors(tmp_path: Path) -> None:
         audit.model("digits", output=5)
     with pytest.raises(NearfutureError, match="in frames, not 'logits'"):
         audit.model("digits", output="logits")
+    with pytest.raises(NearfutureError, match="told no lengths"):
+        audit.model("digits", lengths=[16000])
     with pytest.raises(NearfutureError, match="at_most_ms"):
         audit.model("digits", at_most=8)
     with pytest.raises(NearfutureError):

@@ -48,6 +48,15 @@ def test_a_bidirectional_language_model_reads_its_target() -> None:
     )
 
 
+def test_ignored_targets_hide_nothing() -> None:
+    targets = WORDS[:, 1:].clone()
+    targets[:, 10:] = -100
+    report = audit.labels(LanguageModel(both_ways=True), WORDS[:, :-1], targets)
+    assert "seen in 40 targets" in labels(report)[0]
+    assert report.findings[0].culprit is not None
+    assert report.findings[0].culprit.where == "rnn"
+
+
 def test_a_causal_language_model_does_not() -> None:
     report = audit.labels(LanguageModel(both_ways=False), WORDS[:, :-1], WORDS[:, 1:])
     assert report.holds

@@ -222,7 +222,13 @@ def test_findings_have_their_culprit_and_their_evidence() -> None:
         ("not known", "could not be found out"),
         ("forecast", "or known beforehand"),
         ("leak", "Notes streaming: no step function was given"),
-        ("leak", "drawn with seed 0; the same seed gives the same report."),
+        ("leak", "with seed 0; the same model, example and seed give the same report."),
+        ("samples", "input sample (each 0.125 ms)"),
+        ("samples", "output frame, downwards (each 5 ms)"),
+        ("samples", "looks at its own sample and before"),
+        ("samples", "end of its own sample"),
+        ("samples", "it must have seen 59 samples (7.375 ms) of what comes after it"),
+        ("samples", "arrives later than the latency that the bundle promises"),
         ("long", "looks ahead, too far"),
     ],
 )
@@ -296,33 +302,53 @@ def test_colours_are_those_of_the_plot() -> None:
         assert f"--{name}: {COLOURS[kind]};" in light
 
 
+def schemes() -> list[dict[str, str]]:
+    """The colours in light, in dark, and on paper."""
+    css = (files("nearfuture.audit") / "page.css").read_text(encoding="utf-8")
+    return [
+        {
+            name: c if len(c) == 7 else "#" + "".join(2 * x for x in c[1:])
+            for name, c in re.findall(r"--(\w+): (#\w+)", block)
+        }
+        for block in re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+    ]
+
+
 def luminance(colour: str) -> float:
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
+def contrast(one: str, other: str) -> float:
+    a, b = sorted((luminance(one), luminance(other)))
+    return (b + 0.05) / (a + 0.05)
+
+
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_text_can_be_read_in_light_and_dark(scheme: int) -> None:
-    css = (files("nearfuture.audit") / "page.css").read_text(encoding="utf-8")
-    block = re.findall(r":root \{(.*?)\}", css, re.DOTALL)[scheme]
-    colours = dict(re.findall(r"--(\w+): (#\w+)", block))
-    full = {
-        name: c if len(c) == 7 else "#" + "".join(2 * x for x in c[1:])
-        for name, c in colours.items()
-    }
+    colours = schemes()[scheme]
     for text in ("ink", "quiet", "good", "bad", "warn"):
         for ground in ("paper", "card"):
-            a, b = sorted((luminance(full[text]), luminance(full[ground])))
-            assert (b + 0.05) / (a + 0.05) >= 4.5, (text, ground)
+            assert contrast(colours[text], colours[ground]) >= 4.5, (text, ground)
     for fill in CLASSES:
-        a, b = sorted((luminance(full[fill]), luminance(full["paper"])))
-        assert (b + 0.05) / (a + 0.05) >= 2, fill
+        assert contrast(colours[fill], colours["paper"]) >= 2, fill
 
 
 def test_a_report_writes_its_page(tmp_path: Path) -> None:
     PLAIN.save(tmp_path / "report.html")
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == PLAIN.html() == page(PLAIN)
+
+
+def test_the_limit_is_seen_on_every_colour_and_hides_nothing() -> None:
+    order = [path.get("class") for path in parsed(REPORTS["chunked"]).iter(f"{SVG}path")]
+    assert order == ["past", "future", "rim", "beyond", "now", "limit"]
+    assert line(REPORTS["chunked"], "rim") == line(REPORTS["chunked"], "limit")
+    for colours in schemes():
+        assert contrast(colours["now"], colours["beyond"]) >= 3
+        for fill in ("past", "future"):  # between them and the line is the rim
+            rim = contrast(colours["paper"], colours[fill])
+            assert max(contrast(colours["now"], colours[fill]), rim) >= 3, fill
 
 
 def test_an_endless_limit_allows_everything() -> None:

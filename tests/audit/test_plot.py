@@ -45,6 +45,8 @@ def test_cells_lines_and_words() -> None:
     now, limit = (np.asarray(line.get_xdata()) for line in axes.lines)
     assert (now[::2] == edge(report, 0) - 0.5).all()
     assert (limit[::2] == edge(report, 8) - 0.5).all()
+    assert axes.lines[0].get_path_effects() == []
+    assert len(axes.lines[1].get_path_effects()) == 1  # a rim, so that it is seen on every colour
     assert axes.get_xlabel() == "input frame (each 40 ms)"
     legend = axes.get_legend()
     assert legend is not None
@@ -61,6 +63,17 @@ def test_without_frame_ms_and_limit_there_is_less() -> None:
     axes = REPORTS["bidirectional"].plot()
     assert axes.get_ylabel() == "output frame"
     assert len(axes.lines) == 1
+
+
+def test_samples_are_called_so() -> None:
+    axes = REPORTS["samples"].plot()
+    assert axes.get_xlabel() == "input sample (each 0.125 ms)"
+    assert axes.get_ylabel() == "output frame (each 5 ms)"
+    legend = axes.get_legend()
+    assert legend is not None
+    read = [words.get_text() for words in legend.get_texts()]
+    assert read[0] == "looks at its own sample and before"
+    assert "end of its own sample" in read
 
 
 def test_a_single_cell_of_four_million_is_drawn() -> None:

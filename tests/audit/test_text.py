@@ -11,12 +11,12 @@ from nearfuture.audit.picture import (
     FUTURE,
     PAST,
     UNSEEN,
-    allowed_frames,
+    allowed,
     cells,
     edge,
     pooled,
 )
-from nearfuture.audit.report import Report
+from nearfuture.audit.report import Report, allowed_frames
 from nearfuture.audit.text import text
 from tests.audit.reports import LEAK, PLAIN, REPORTS
 
@@ -57,6 +57,11 @@ def test_eighty_columns_and_no_empty_end_of_line(report: Report) -> None:
             "holds: it looks ahead at least 19 frames (190 ms); allowed: 19 frames",
         ),
         (REPORTS["leak"], "broken: it normalises over time"),
+        (REPORTS["samples"], "broken: it needs longer than it declares"),
+        (
+            replace(REPORTS["samples"], findings=(), lookahead=0),
+            "holds: it looks at nothing ahead of its own sample; allowed: a latency of 6 ms",
+        ),
         (replace(PLAIN, findings=(LEAK, LEAK)), "broken: it normalises over time"),
         (replace(PLAIN, findings=(replace(LEAK, breaks=False),)), "holds: it looks at nothing"),
     ],
@@ -96,7 +101,18 @@ def test_every_broken_kind_is_in_the_verdict() -> None:
         (REPORTS["forecast"], "30 frames in, 30 out; the first 12 are known beforehand"),
         (REPORTS["stride"], "200 frames in, 50 out, one for every 4"),
         (REPORTS["upsampling"], "7 frames in, 14 out, one for every 1/2"),
-        (replace(PLAIN, seed=7), "drawn with seed 7; the same seed gives the same report."),
+        (
+            replace(PLAIN, seed=7),
+            "drawn with seed 7; the same model, example and seed give the same report.",
+        ),
+        (REPORTS["samples"], "240 samples in, 6 out, one for every 40"),
+        (REPORTS["samples"], "lookahead 59 samples (7.375 ms)"),
+        (REPORTS["samples"], "latency 7.5 ms in the worst case"),
+        (REPORTS["samples"], "░ looks at its own sample and before"),
+        (
+            replace(REPORTS["samples"], frame_ms=None),
+            "latency not known, as the duration of a sample is not",
+        ),
     ],
 )
 def test_every_number_is_told(report: Report, line: str) -> None:
@@ -179,12 +195,15 @@ def test_past_future_and_too_far() -> None:
 
 
 @pytest.mark.parametrize(
-    ("frames", "ms", "frame_ms", "allowed"),
+    ("frames", "ms", "frame_ms", "most"),
     [
         (None, None, 40.0, None),
         (3, None, None, 3),
         (None, 760.0, 40.0, 18),
         (None, 0.3, 0.1, 2),  # 0.3 / 0.1 is 2.9999999999999996
+        (None, 38.4, 12.8, 2),  # so is 38.4 / 12.8
+        (None, 3_600_000.0 - 0.0625, 0.0625, 57_599_998),
+        (None, 38.3, 12.8, 1),
         (None, 39.0, 40.0, -1),
         (None, 760.0, None, None),
         (5, 760.0, 40.0, 5),
@@ -192,12 +211,24 @@ def test_past_future_and_too_far() -> None:
     ],
 )
 def test_limits_in_frames(
-    frames: float | None, ms: float | None, frame_ms: float | None, allowed: float | None
+    frames: float | None, ms: float | None, frame_ms: float | None, most: float | None
 ) -> None:
     report = replace(PLAIN, at_most=frames, at_most_ms=ms, frame_ms=frame_ms)
-    assert allowed_frames(report) == allowed
-    if allowed is not None:
-        assert edge(report, allowed)[0] == min(allowed + 1, 200)
+    assert allowed(report) == most
+    assert allowed_frames(frames, ms, frame_ms) == (math.inf if most is None else most)
+    if most is not None:
+        assert edge(report, most)[0] == min(most + 1, 200)
+
+
+def test_the_frames_of_outputs_and_what_lies_beyond_them() -> None:
+    assert REPORTS["samples"].own_frames().tolist() == [1, 41, 81, 121, 161, 201]
+    assert REPORTS["upsampling"].own_frames().tolist()[:5] == [0, 0, 1, 1, 2]
+    assert REPORTS["nothing came out"].own_frames().tolist() == []
+    assert edge(REPORTS["samples"], 47).tolist() == [49, 89, 129, 169, 209, 240]
+    assert cells(REPORTS["samples"])[0, [1, 2, 48, 49, 60, 61]].tolist() == [
+        *(PAST, FUTURE, FUTURE),
+        *(BEYOND, BEYOND, UNSEEN),
+    ]
 
 
 def test_less_than_its_own_frame_may_be_too_far() -> None:

@@ -302,6 +302,7 @@ def test_a_bundle_for_real(capsys: Capture) -> None:
         (("--takes", "lengths"), "takes", "lengths"),
         (("--takes", "mask"), "takes", "mask"),
         (("--takes", "padding-mask"), "takes", "padding_mask"),
+        (("--takes", "padding_mask"), "takes", "padding_mask"),
         (("--takes", "mask", "--keyword", "attention_mask"), "keyword", "attention_mask"),
         (("--lengths", "8", "--keyword", "n"), "keyword", "n"),
         (("--block", "160"), "block", 160),
@@ -384,6 +385,62 @@ def test_examples_from_files(folder: Path, asked: dict[str, Any], capsys: Captur
     assert asked["example"].dtype == torch.bfloat16
     run(capsys, "models.py:net", "--example", "x.npy")
     assert asked["example"].dtype == torch.float64
+
+
+def test_an_example_in_another_type(folder: Path, asked: dict[str, Any], capsys: Capture) -> None:
+    values = np.arange(24).reshape(1, 8, 3)
+    np.save(folder / "x.npy", values)
+    torch.save(torch.tensor(values, dtype=torch.bfloat16), folder / "x.pt")
+    for name, target, dtype in (
+        ("x.npy", "causal", np.float32),
+        ("x.npy", "net", torch.float32),
+        ("x.pt", "net", torch.float32),
+    ):
+        parts = (f"models.py:{target}", "--example", name, "--dtype", "float32")
+        assert run(capsys, *parts)[0] == 0
+        assert asked["example"].dtype == dtype
+        assert asked["example"].tolist() == values.tolist()
+    run(capsys, "models.py:net", "--example", "x.pt", "--dtype", "float64")
+    assert asked["example"].dtype == torch.float64
+
+
+def test_what_a_model_draws_when_it_is_built_follows_from_the_seed(
+    folder: Path, capsys: Capture
+) -> None:
+    (folder / "fresh.py").write_text(
+        "import numpy, random, torch\n"
+        "net = torch.nn.Linear(3, 3)\n"
+        "def build(): return torch.nn.Linear(3, 3)\n"
+        "def told(): raise ValueError([*net.weight[0].tolist(), *build().weight[0].tolist(), "
+        "random.random(), numpy.random.rand()])\n",
+        encoding="utf-8",
+    )
+
+    def drawn(seed: str, torch: str) -> str:
+        code = f"{torch}\nfrom nearfuture.cli import main\nmain()"
+        arguments = ["audit", "fresh.py:told", *SHAPE, "--seed", seed]
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=folder
+        )
+        assert "ValueError: [" in done.stderr
+        return done.stderr
+
+    assert drawn("0", "") == drawn("0", "") == drawn("0", "import torch") != drawn("1", "")
+
+
+def test_torch_is_seeded_but_not_loaded(folder: Path) -> None:
+    (folder / "plain.py").write_text(
+        "def f(x): return x\ndef told(): import sys; raise ValueError('torch' in sys.modules)",
+        encoding="utf-8",
+    )
+    code = "from nearfuture.cli import main\nmain()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "audit", "plain.py:told", *SHAPE],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+    )
+    assert "ValueError: False" in done.stderr
 
 
 # What comes out.
@@ -527,8 +584,8 @@ def test_what_the_model_raises_is_one_line(capsys: Capture) -> None:
         ((*SHAPE, "--at-most", "1.5"), "--at-most 1.5 is no whole number of frames; a latency e"),
         ((*SHAPE, "--at-most", "inf"), "no whole number of frames"),
         ((*SHAPE, "--at-most", "760ms"), "--at-most 760ms needs --frame-ms: how long a frame is"),
-        (("--example", "x.npy", "--tokens", "5"), "no effect without --shape"),
-        (("--example", "x.npy", "--dtype", "float64"), "no effect without --shape"),
+        (("--example", "x.npy", "--tokens", "5"), "--tokens has no effect without --shape"),
+        (("--dtype", "float64"), "--dtype has no effect without --shape or --example"),
         ((*SHAPE, "--tokens", "5", "--dtype", "float64"), "choose one of --dtype and --tokens"),
         ((*SHAPE, "--tokens", "0"), "--tokens is a number of tokens from 1, not 0"),
         ((*SHAPE, "--start", "models:start"), "--start and --finish have no effect without --step"),
@@ -539,8 +596,12 @@ def test_what_the_model_raises_is_one_line(capsys: Capture) -> None:
         ((*SHAPE, "--train"), "--train is for torch modules, and models.py:causal is none"),
         ((*SHAPE, "--html", "no/such/page.html"), "there is no folder no/such to write page.html"),
         ((*SHAPE, "--html", "userpackage"), "userpackage cannot be written: Is a directory"),
-        ((*SHAPE, "--frame-ms", "0"), "frame_ms is above 0 and finite, not 0"),
-        ((*SHAPE, "--observed=-1"), "observed counts frames from 0, not -1"),
+        ((*SHAPE, "--frame-ms", "0"), "--frame-ms is above 0 and finite, not 0"),
+        ((*SHAPE, "--frame-ms", "9", "--at-most", "0ms"), "--at-most is above 0 and finite, not 0"),
+        ((*SHAPE, "--observed=-1"), "--observed counts frames from 0"),
+        ((*SHAPE, "--seed=-1"), "--seed is a whole number from 0 and below 2**32, not -1"),
+        ((*SHAPE, "--seed", str(2**32)), "--seed is a whole number from 0"),
+        (("--shape", "1,8,3,2"), "needs --layout: a letter for every axis, N for rows, T for time"),
     ],
 )
 def test_mistakes_are_named(arguments: tuple[str, ...], told: str, capsys: Capture) -> None:
@@ -558,12 +619,62 @@ def test_mistakes_are_named(arguments: tuple[str, ...], told: str, capsys: Captu
         (("digits", "--train"), "--train is for torch modules"),
         (("digits", "--frame-ms", "40"), "--frame-ms is what a bundle knows of itself: leave it"),
         (("digits", "--stride", "4"), "--stride is what a bundle knows of itself"),
+        (
+            ("digits", "--at-most", "400"),
+            "limit its latency instead of --at-most 400, such as ",
+        ),
     ],
 )
 def test_options_without_effect_are_refused(
     arguments: tuple[str, ...], told: str, capsys: Capture
 ) -> None:
     assert told in mistake(capsys, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            ("models.py:net", "--shape", "2,8,3", "--lengths", "8,5"),
+            "say --takes nothing where it is told none, mask or padding-mask where it is told like "
+            "this, with the argument's name in --keyword (models.py:net cannot be run on",
+        ),
+        (
+            ("models.py:net", "--example", "x64.npy"),
+            "(the example holds float64: --dtype float32?)",
+        ),
+        (
+            ("models.py:net", *SHAPE, "--dtype", "float64"),
+            "(the example holds float64: --dtype float32?)",
+        ),
+        (("models.py:words", "--shape", "1,8"), "(does it take tokens? --tokens)"),
+    ],
+)
+def test_a_way_out_is_told_in_flags(
+    folder: Path, arguments: tuple[str, ...], told: str, capsys: Capture
+) -> None:
+    np.save(folder / "x64.npy", np.ones((1, 8, 3)))
+    with (folder / "models.py").open("a", encoding="utf-8") as file:
+        file.write("words = torch.nn.Embedding(5, 3)\n")
+    said = mistake(capsys, *arguments)
+    assert told in said
+    assert "takes=" not in said
+
+
+def test_what_the_model_says_is_not_reworded(capsys: Capture, folder: Path) -> None:
+    (folder / "wordy.py").write_text(
+        "def f(x): raise TypeError(\"takes='nothing' with layout and frame_ms\")", encoding="utf-8"
+    )
+    said = mistake(capsys, "wordy.py:f", *SHAPE)
+    assert said.endswith("TypeError: takes='nothing' with layout and frame_ms")
+
+
+def test_notes_are_told_in_flags(
+    asked: dict[str, Any], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = replace(PLAIN, notes=("say so with an output_layout without T, such as NHC",))
+    monkeypatch.setattr(nearfuture.audit, "model", lambda *_, **__: noted)
+    assert "say so with --output-layout without T" in run(capsys, "models.py:net", *SHAPE)[1]
 
 
 def written(folder: Path, name: str) -> str:

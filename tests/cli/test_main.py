@@ -1,7 +1,10 @@
 """What every command has in common: mistakes are one line, an interrupt is quiet."""
 
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ def run(*arguments: str) -> int:
 def plant(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Every command raises this."""
 
-    def app(arguments: Sequence[str]) -> None:
+    def app(arguments: Sequence[str], **_: Any) -> None:
         raise error
 
     monkeypatch.setattr(nearfuture.cli, "app", app)
@@ -40,6 +43,32 @@ def test_an_interrupt_is_quiet_and_exit_code_130(
     plant(monkeypatch, KeyboardInterrupt())
     assert run("budget") == 130
     assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--help",),
+        ("--version",),
+        ("budget",),
+        ("budget", "--json"),
+        ("audit", "digits", "--at-most", "1000ms", "--lookahead-only"),
+        ("audit", "digits", "--at-most", "1ms", "--lookahead-only", "--json"),
+    ],
+    ids=" ".join,
+)
+def test_a_reader_who_leaves_is_quiet_and_exit_code_141(arguments: tuple[str, ...]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as stdout:
+        code = "from nearfuture.cli import main; main()"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            timeout=120,
+        )
+    assert (done.returncode, done.stderr) == (141, b"")
 
 
 def test_our_own_mistakes_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,10 +165,10 @@ def test_a_name_with_brackets_is_shown_as_it_is(
 def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
     code = "from nearfuture.cli import main; main()"
     done = subprocess.run(
-        f'"{sys.executable}" -c "{code}" transcribe "{CLIP}" "{CLIP}" | true',
+        f'("{sys.executable}" -c "{code}" transcribe "{CLIP}" "{CLIP}"; echo $? >&2) | true',
         shell=True,
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert done.stderr == ""
+    assert done.stderr == "141\n"

@@ -221,6 +221,8 @@ class _Clocks:
             axis = _time_axis(array, other, self._sizes)
             if i >= len(b.outputs):
                 continue
+            if axis is None and resized is None:
+                axis = self._stretched(array, sources)
             if axis is None:
                 if _changed(array, b.outputs[i]) and _timeless(array, other, self._sizes):
                     origin = a if came else fold
@@ -239,6 +241,20 @@ class _Clocks:
                 whole = math.ceil(before - clock.frame(index))
                 reach = max(reach, math.inf if index == 0 else whole)
         return reach, fold or a
+
+    def _stretched(
+        self, array: Array, sources: list[tuple[Array, Array | None, _Clock, int | None]]
+    ) -> int | None:
+        """The axis of time of an output that is an input made longer or shorter, as by padding."""
+        for source, _, clock, _ in sources:
+            axis = clock.axis
+            same = source.ndim == array.ndim and all(
+                i == axis or source.shape[i] == array.shape[i] for i in range(array.ndim)
+            )
+            if same and array.shape[axis] > 1:
+                self._sizes.add(array.shape[axis])
+                return axis
+        return None
 
     def fold_of(self, array: Array) -> Event | None:
         """The fold that an array without time came from."""
@@ -262,7 +278,7 @@ class _Clocks:
         now, was = array.shape[axis], source.shape[clock.axis]
         if other is not None and resized is not None and other.shape[axis] != now:
             grown = was - resized.shape[clock.axis], now - other.shape[axis]
-            rate = clock.rate * Fraction(grown[0], grown[1]).limit_denominator(8)
+            rate = clock.rate * _ratio(grown[0], grown[1])
         else:
             rate = clock.rate * _ratio(was, now)
         offset = clock.offset if rate == clock.rate else 0

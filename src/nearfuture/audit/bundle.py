@@ -36,6 +36,7 @@ class BundleTarget(Target):
     """
 
     follows_nan = False
+    unit = "sample"
 
     def __init__(self, source: str | Path, head: int | None, budget_ms: float | None) -> None:
         from nearfuture.runtime.bundle import Bundle
@@ -92,8 +93,8 @@ def is_bundle(fn: Any) -> bool:
 
 def declared(
     fn: str | Path, head: int | str | None, example: Any, budget_ms: float | None
-) -> tuple[BundleTarget, Any, int]:
-    """The target, an example where none is given (two seconds of noise), and the rate.
+) -> tuple[BundleTarget, Any]:
+    """The target, and an example where none is given: two seconds of noise.
 
     Raises:
         NearfutureError: where the bundle cannot be opened, or has no such head.
@@ -105,4 +106,4 @@ def declared(
         rng = np.random.default_rng(0)
         samples = round(_SECONDS * target.rate)
         example = (0.1 * rng.standard_normal((1, samples))).astype(np.float32)
-    return target, example, target.rate
+    return target, example

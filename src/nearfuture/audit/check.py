@@ -6,15 +6,16 @@ shape are compared bit for bit; of different shapes, within the rounding that ot
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audit.prepare import Prepared
-from nearfuture.audit.probe import Probes, difference_at, differs
+from nearfuture.audit.probe import Probes, difference, differs
 from nearfuture.audit.report import Finding, Kind
 from nearfuture.audit.target import CannotRun, OnnxTarget
 
@@ -220,10 +221,13 @@ def streaming(
     target = subject.target
     rng = np.random.default_rng(subject.seed)
     frames = len(base)
-    sizes: list[list[int]] = [[1] * frames, [frames], _random_cut(frames, rng)]
-    sizes += [[2] * (frames // 2) + [1] * (frames % 2), _random_cut(frames, rng)]
+    sizes = [[1] * frames, [frames], _cut(frames, itertools.repeat(2))]
+    sizes.append(_cut(frames, itertools.cycle(range(1, 17))))
+    sizes += [
+        _cut(frames, iter(lambda: int(rng.integers(1, max(2, frames // 3))), 0)) for _ in "ab"
+    ]
     for cut in sizes:
-        state, at, pieces = (None if start is None else start()), 0, []
+        state, at, pieces = (None if start is None else target.invoke(start)), 0, []
         for size in cut:
             chunk = subject.native(base[None, at : at + size])
             at += size
@@ -263,10 +267,11 @@ def streaming(
     return []
 
 
-def _random_cut(frames: int, rng: np.random.Generator) -> list[int]:
+def _cut(frames: int, sizes: Iterator[int]) -> list[int]:
+    """Chunks of these sizes, until there are no frames left."""
     cut: list[int] = []
     while sum(cut) < frames:
-        cut.append(min(int(rng.integers(1, max(2, frames // 3))), frames - sum(cut)))
+        cut.append(min(next(sizes), frames - sum(cut)))
     return cut
 
 
@@ -319,6 +324,5 @@ def _where(
     # Beyond rounding the largest difference says most; bit for bit the first one does.
     gaps = np.nan_to_num(np.abs(got.astype(np.float64) - expected.astype(np.float64)), nan=np.inf)
     at = int(gaps.max(axis=-1).argmax()) if tolerance else _first(got, expected)
-    feature, before, after = difference_at(got[at], expected[at])
     output = at if index is None else int(index[at])
-    return f"output {output}, feature {feature}: {before:.6g} {words[0]}, {after:.6g} {words[1]}"
+    return f"output {output}, {difference(got[at], expected[at], words)}"

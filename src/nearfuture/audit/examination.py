@@ -14,16 +14,21 @@ from numpy.typing import NDArray
 from nearfuture.audit import check
 from nearfuture.audit.blame import Blame
 from nearfuture.audit.dependency import ahead_of, dependency_matrix
-from nearfuture.audit.doubt import ROUNDING, epsilon
+from nearfuture.audit.doubt import epsilon
 from nearfuture.audit.prepare import Prepared
-from nearfuture.audit.probe import Probes, difference_at
-from nearfuture.audit.report import Culprit, Finding, Report
+from nearfuture.audit.probe import Probes, difference
+from nearfuture.audit.report import Culprit, Finding, Report, allowed_frames
 from nearfuture.audit.search import Ahead, boundless, farthest_ahead
 from nearfuture.audit.target import CannotRun, OnnxTarget
 
 __all__ = ["Examination"]
 
 Array = NDArray[Any]
+
+_AS_ROUNDING = 8
+
+_MOST_PHASES = 8
+"""Places within a stride at which the search for the culprit begins."""
 
 _MATRIX_FRAMES = 2000
 """Beyond, a matrix takes a while and is drawn only where it is asked for."""
@@ -80,10 +85,7 @@ class Examination:
     @property
     def _limit(self) -> float:
         """The lookahead allowed, in input frames."""
-        limit = math.inf if self.at_most is None else self.at_most
-        if self.at_most_ms is not None and self.frame_ms is not None:
-            limit = min(limit, self.at_most_ms / self.frame_ms - 1)
-        return limit
+        return allowed_frames(self.at_most, self.at_most_ms, self.frame_ms)
 
     def report(
         self,
@@ -177,6 +179,10 @@ class Examination:
         self.checked.append("every input frame against every output frame")
         self._say(looks.rounded)
         matrix = looks.matrix
+        if blind := int((~matrix.any(axis=1)).sum()):
+            self.notes.append(
+                f"{blind} of {len(matrix)} outputs look at nothing: no input changes them"
+            )
         own = self.prepared.own(len(matrix))
         beyond = ahead_of(matrix, own, self.observed)
         worst = int(beyond.argmax())
@@ -220,7 +226,12 @@ class Examination:
             return ()
         frames = len(self.prepared.base)
         found: dict[tuple[str, str, str | None], Culprit] = {}
-        for start in dict.fromkeys((max(1, frames * 3 // 4), sight.middle)):
+        phases = range(min(math.ceil(self.prepared.stride), _MOST_PHASES))
+        late = [min(frames * 3 // 4 + phase, frames - 1) for phase in phases]
+        early = [int(self.prepared.own(sight.output + 1)[sight.output]) + 1, frames // 4]
+        for start in dict.fromkeys((*late, sight.middle, *early)):
+            if start < 1 or (found and start in early):
+                continue
             for culprit in self._blame_from(start):
                 key = (culprit.where, culprit.operation, culprit.source)
                 known = found.get(key)
@@ -252,9 +263,12 @@ class Examination:
         rows = self.subject.rows or 1
         x = np.stack([base] * rows)
         probed = np.repeat(probes.suffixes(probes.kinds[0], np.array([frame])), rows, axis=0)
-        shorter = len(base) // 2 if lengths is None else (lengths + len(base)) // 2
+        # Shorter by whole strides: then every axis of time shrinks in proportion.
+        whole = max(1, math.ceil(self.prepared.stride))
+        until = len(base) // 2 if lengths is None else (lengths + len(base)) // 2
+        shorter = len(base) - math.ceil((len(base) - until) / whole) * whole
         other = None
-        if self.prepared.any_length and shorter:
+        if self.prepared.any_length and shorter > 0:
             other = (x[:, :shorter], [min(n, shorter)] * rows)
         try:
             return self._blame.over_time((x, [n] * rows), (probed, [n] * rows), frame, other)
@@ -285,7 +299,8 @@ class Examination:
             return
         message = self._seen(sight.kind, output, last)
         if ahead > limit:
-            message += f", {last - int(self.prepared.own(output + 1)[output])} frames ahead"
+            far = last - int(self.prepared.own(output + 1)[output])
+            message += f", {far} {self.subject.target.unit}{'s' * (far != 1)} ahead"
             if self.at_most is not None:
                 message += f"; at most {self.at_most:g} allowed"
             elif self.at_most_ms is not None:
@@ -303,7 +318,7 @@ class Examination:
     def _promise(self, sight: _Sight) -> _Sight:
         """Compare with the latency that the model itself declares."""
         promised = self.subject.target.declared_ms
-        if promised is None or self.frame_ms is None:
+        if promised is None or self.frame_ms is None or math.isinf(promised):
             return sight
         measured = (sight.lookahead + 1) * self.frame_ms
         self.checked.append(f"whether the latency it declares, {promised:g} ms, is kept")
@@ -320,18 +335,21 @@ class Examination:
         if kind == "nan":
             return f"{what} (it turns to NaN; finite changes sink below the arithmetic on the way)"
         probes = Probes(base, seed=self.subject.seed)
-        rows = np.concatenate([base[None], probes.frames(kind, np.array([frame]))])
-        y = self.subject.run(rows, [len(base)] * 2).frames
-        if np.array_equal(y[0, output], y[1, output], equal_nan=True):
+        tried = [probes.frames(each, np.array([frame])) for each in probes.kinds]
+        y = self.subject.run(np.concatenate([base[None], *tried]), [len(base)] * (1 + len(tried)))
+        before, after = y.frames[0, output], y.frames[1:, output]
+        sizes = np.nan_to_num(np.abs(after.astype(np.float64) - before), nan=np.inf).max(axis=-1)
+        if not sizes.max():
             return f"{what} and what follows it"
-        feature, before, after = difference_at(y[1, output], y[0, output])
-        tiny = abs(after - before) < ROUNDING * epsilon(y) * np.abs(y[0]).max()
+        changed = after[int(sizes.argmax())]
+        tiny = sizes.max() < _AS_ROUNDING * epsilon(y.frames) * np.abs(y.frames[0]).max()
         faint = ", a change as small as rounding" if tiny else ""
-        return f"{what} (feature {feature}: {before:.6g} before, {after:.6g} after{faint})"
+        return f"{what} ({difference(changed, before)}{faint})"
 
     def _report(self, sight: _Sight | None, looks_ahead: tuple[Culprit, ...]) -> Report:
         return Report(
             target=self.subject.target.name,
+            unit=self.subject.target.unit,
             shape=self.shape,
             layout=self.subject.form.layout,
             input_frames=len(self.prepared.base),

@@ -83,10 +83,12 @@ EXPLANATIONS: dict[Kind, Explanation] = {
         "start, filling was heard as input; at the end, the tail was not flushed.",
     ),
     "latency": Explanation(
-        "waits longer than allowed",
-        "The last input that an output needs arrives later than the limit, however fast the "
-        "computer is.",
-        "Shorten what looks ahead, the farthest first; make frames shorter; or raise the limit.",
+        "needs longer than it declares",
+        "The last input that an output needs arrives later than the latency that the bundle "
+        "promises, however fast the computer is. Whoever counts on the promise gets no answer in "
+        "time.",
+        "Declare what was measured; or shorten what waits, the lookahead first, then the window "
+        "and whatever is in front of it.",
     ),
     "label": Explanation(
         "sees the answer",

@@ -17,7 +17,7 @@ from nearfuture.audit.picture import (
     BEYOND,
     FUTURE,
     PAST,
-    allowed_frames,
+    allowed,
     cells,
     edge,
     legend,
@@ -62,7 +62,7 @@ def figure(report: Report) -> str:
         _svg(report, kinds),
         "</div>",
         f'<div class="across">{_axis(T, report, 1, "left")}</div>',
-        f'<p class="title">input frame{_each(report, 1)}</p>',
+        f'<p class="title">input {report.unit}{_each(report, 1)}</p>',
         "</div>",
         _legend(report, kinds),
     ]
@@ -103,8 +103,12 @@ def _svg(report: Report, kinds: NDArray[np.uint8]) -> str:
     U, T = report.output_frames, report.input_frames
     tall, wide = U / kinds.shape[0], T / kinds.shape[1]
     look = ' mark"' if max(U, T) >= _MARKED_FROM else '" shape-rendering="crispEdges"'
+    limit = allowed(report)
+    stairs = "" if limit is None else _stairs(edge(report, limit))
     paths = []
     for kind, name in _CLASSES.items():
+        if kind == BEYOND and stairs:  # the limit is seen on every colour, and hides nothing
+            paths.append(f'<path class="rim" d="{stairs}"/>')
         drawn = "".join(
             f"M{a * wide:g} {u * tall:g}h{(b - a) * wide:g}v{tall:g}h{(a - b) * wide:g}z"
             for u, row in enumerate(kinds == kind)
@@ -116,11 +120,10 @@ def _svg(report: Report, kinds: NDArray[np.uint8]) -> str:
         paths.append(
             f'<path class="grid" d="{columns}{"".join(f"M0 {u}h{T}" for u in range(1, U))}"/>'
         )
-    allowed = allowed_frames(report)
-    if allowed != 0:
+    if limit != 0:
         paths.append(f'<path class="now" d="{_stairs(edge(report, 0))}"/>')
-    if allowed is not None:
-        paths.append(f'<path class="limit" d="{_stairs(edge(report, allowed))}"/>')
+    if stairs:
+        paths.append(f'<path class="limit" d="{stairs}"/>')
     paths.append(f'<rect class="row" width="{T}" height="1" visibility="hidden"/>')
     described = f"{text.verdict(report)}. A row for each of {U} outputs, a column for " + (
         f"each of {T} inputs. Lookahead: {text.ahead(report)}. Lookback: {text.back(report)}."
@@ -162,15 +165,15 @@ def _each(report: Report, stride: float) -> str:
 
 
 def _legend(report: Report, kinds: NDArray[np.uint8]) -> str:
-    allowed = allowed_frames(report)
+    limit = allowed(report)
     items = [
         f'<li><b class="{_CLASSES[kind]}"></b>{said}</li>'
         for kind, said in legend(report).items()
         if (kinds == kind).any()
     ]
-    if allowed != 0:
-        items.append('<li><b class="now"></b>end of its own frame</li>')
-    if allowed is not None:
-        own = "" if allowed else ": its own frame"
+    if limit != 0:
+        items.append(f'<li><b class="now"></b>end of its own {report.unit}</li>')
+    if limit is not None:
+        own = "" if limit else f": its own {report.unit}"
         items.append(f'<li><b class="limit"></b>the limit{own}</li>')
     return f'<ul class="legend">{"".join(items)}</ul>'

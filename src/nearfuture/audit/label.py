@@ -6,6 +6,7 @@ Shapes: `N` rows, `T` input frames, `U` output frames.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from nearfuture.error import NearfutureError
 __all__ = ["labels"]
 
 Array = NDArray[Any]
+
+_IGNORED = -100
+"""What torch's losses leave out unless told otherwise."""
 
 _FEW = 8
 """Fewer targets than this can agree with anything by chance."""
@@ -48,16 +52,16 @@ def labels(
     Three ways in which targets are in the inputs are looked for, and each is a leak only if the
     model looks there (`matrix`): a target equals the input `k` frames on, for any `k` (the next
     word of a language model; `k = 0`: a target that was not shifted); a target equals one feature
-    of a frame (forecasts); a target is a function of the number of frames left or passed, which a
-    model that looks at the end, or at the beginning, can count.
+    of a frame (forecasts); a target is a function of the number of frames left, which a model that
+    looks at the end can count.
 
     Args:
-        model: as for `audit.model`, with all its options.
+        model: as for `audit.model`.
         inputs: (N, T) tokens or (N, T, C), a batch as in training.
         targets: (N, U) or (N, U, …), aligned with the outputs as the loss will see them.
         lengths: valid frames of each row.
         where: (N, U) bool, where the loss counts; everywhere within the lengths unless given. For
-            a masked language model: where the input was erased.
+            a masked language model: where the input was erased. Targets of -100 or NaN never count.
         frame_ms: milliseconds per input frame.
         layout: the input's axes.
         output: which part of the answer.
@@ -114,11 +118,17 @@ def labels(
     y, counted = _targets(prepared, report, targets, where)
     found = _copies(prepared, report.matrix, y, counted)
     found += _countable(prepared, report.matrix, y, counted)
+    if report.looks_ahead:
+        ahead = report.looks_ahead[0]
+        found = [
+            replace(each, culprit=ahead) if each.evidence.get("offset", 1) > 0 else each
+            for each in found
+        ]
     return report.with_findings(found, checked="whether targets are in what the model looks at")
 
 
 def _targets(prepared: Prepared, report: Report, targets: Any, where: Any) -> tuple[Array, Array]:
-    """(N, U, F) targets and (N, U) whether they count."""
+    """(N, U, F) targets and (N, U) whether they count: within the lengths, and not ignored."""
     y = _numbers(targets)
     rows = len(prepared.example)
     if y.ndim < 2 or y.shape[0] != rows:
@@ -132,14 +142,15 @@ def _targets(prepared: Prepared, report: Report, targets: Any, where: Any) -> tu
             f"row: audit.labels compares them one by one"
         )
     y = y[:, :outputs].reshape(rows, outputs, -1)
+    real = ~((y == _IGNORED) | (y != y)).any(axis=-1)
     if where is None:
         counts = prepared.lengths or [len(prepared.base)] * rows
         own = prepared.own(outputs)
-        return y, np.array([own < n for n in counts])
+        return y, np.array([own < n for n in counts]) & real
     counted = _numbers(where).astype(bool)[:, :outputs]
     if counted.shape != y.shape[:2]:
         raise NearfutureError(f"where is (N, U) like the targets, not {counted.shape}")
-    return y, counted
+    return y, counted & real
 
 
 def _numbers(values: Any) -> Array:

@@ -99,18 +99,19 @@ def model(
     >>> report.matrix.astype(int).tolist()[0]
     [1, 1, 0, 0, 0, 0]
     """
-    bundle = is_bundle(fn)
-    if bundle:
+    if is_bundle(fn):
         if at_most is not None:
             raise NearfutureError(
                 "a bundle reads samples, not frames: limit its latency with at_most_ms"
             )
-        target, example, rate = declared(fn, output, example, at_most_ms)
+        if lengths is not None:
+            raise NearfutureError("a bundle is told no lengths: a stream ends where it ends")
+        target, example = declared(fn, output, example, at_most_ms)
         fn, output = target, None
-        frame_ms, stride, layout = 1000 / rate, target.stride, layout or "NT"
+        frame_ms, stride, layout = 1000 / target.rate, target.stride, layout or "NT"
     elif example is None:
         raise NearfutureError("an example is needed: an array like those the model reads")
-    _check_limits(frame_ms, at_most, at_most_ms, observed)
+    _check_limits(frame_ms, at_most, at_most_ms)
     with untouched_randomness(), np.errstate(all="ignore"):
         prepared = prepare(
             fn,
@@ -192,6 +193,10 @@ def lookahead(
     >>> lookahead(lambda x: x - x.mean(axis=1, keepdims=True), np.ones((1, 40, 2)))
     inf
     """
+    if is_bundle(fn):
+        target, example = declared(fn, output, example, None)
+        fn, output = target, None
+        stride, layout = target.stride, layout or "NT"
     with untouched_randomness(), np.errstate(all="ignore"):
         prepared = prepare(
             fn,
@@ -241,9 +246,7 @@ def assert_lookahead(
         raise AssertionError(str(report))
 
 
-def _check_limits(
-    frame_ms: float | None, at_most: float | None, at_most_ms: float | None, observed: int
-) -> None:
+def _check_limits(frame_ms: float | None, at_most: float | None, at_most_ms: float | None) -> None:
     for name, value in (("frame_ms", frame_ms), ("at_most_ms", at_most_ms)):
         if value is not None and not 0 < value < math.inf:
             raise NearfutureError(f"{name} is above 0 and finite, not {value}")
@@ -251,5 +254,3 @@ def _check_limits(
         raise NearfutureError(f"at_most is a number of frames from 0, not {at_most}")
     if at_most_ms is not None and frame_ms is None:
         raise NearfutureError("at_most_ms needs frame_ms: how long one input frame is")
-    if observed < 0:
-        raise NearfutureError(f"observed counts frames from 0, not {observed}")

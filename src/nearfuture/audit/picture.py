@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audit.report import Report
+from nearfuture.audit.report import Report, allowed_frames
 
 __all__ = [
     "BEYOND",
@@ -18,7 +18,7 @@ __all__ = [
     "FUTURE",
     "PAST",
     "UNSEEN",
-    "allowed_frames",
+    "allowed",
     "cells",
     "edge",
     "legend",
@@ -30,13 +30,11 @@ UNSEEN, PAST, FUTURE, BEYOND = range(4)
 COLOURS = {PAST: "#3d72b4", FUTURE: "#eda31d", BEYOND: "#c81e3a"}
 
 
-def allowed_frames(report: Report) -> float | None:
+def allowed(report: Report) -> float | None:
     """The lookahead that the limits of a report allow, in input frames; None without a limit."""
-    limits = [] if report.at_most is None else [report.at_most]
-    if report.at_most_ms is not None and report.frame_ms is not None:
-        # The last frame that is complete in time; a whole number is not lost to rounding.
-        limits.append(math.floor(report.at_most_ms / report.frame_ms + 1e-9) - 1)
-    return min(limits, default=None)
+    if report.at_most is None and (report.at_most_ms is None or report.frame_ms is None):
+        return None
+    return allowed_frames(report.at_most, report.at_most_ms, report.frame_ms)
 
 
 def edge(report: Report, ahead: float) -> NDArray[np.int64]:
@@ -44,9 +42,8 @@ def edge(report: Report, ahead: float) -> NDArray[np.int64]:
 
     Frames that are known beforehand never do.
     """
-    own = [report.offset + math.floor(u * report.stride) for u in range(report.output_frames)]
-    ends = [min(max(first + ahead + 1, report.observed), report.input_frames) for first in own]
-    return np.array(ends, np.int64)
+    ends = np.clip(report.own_frames() + ahead + 1, report.observed, report.input_frames)
+    return np.asarray(ends, np.int64)
 
 
 def cells(report: Report) -> NDArray[np.uint8]:
@@ -54,18 +51,18 @@ def cells(report: Report) -> NDArray[np.uint8]:
     assert report.matrix is not None
     frames = np.arange(report.input_frames)
     kinds = np.where(frames >= edge(report, 0)[:, None], FUTURE, PAST)
-    allowed = allowed_frames(report)
-    if allowed is not None:
-        kinds[frames >= edge(report, allowed)[:, None]] = BEYOND
+    limit = allowed(report)
+    if limit is not None:
+        kinds[frames >= edge(report, limit)[:, None]] = BEYOND
     return np.where(report.matrix, kinds, UNSEEN).astype(np.uint8)
 
 
 def legend(report: Report) -> dict[int, str]:
     """What each kind of cell says about its output."""
     known = ", or known beforehand" if report.observed else ""
-    limited = allowed_frames(report) is not None
+    limited = allowed(report) is not None
     return {
-        PAST: f"looks at its own frame and before{known}",
+        PAST: f"looks at its own {report.unit} and before{known}",
         FUTURE: "looks ahead, as far as allowed" if limited else "looks ahead",
         BEYOND: "looks ahead, too far",
     }

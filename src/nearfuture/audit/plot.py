@@ -15,7 +15,7 @@ from nearfuture.audit.picture import (
     FUTURE,
     PAST,
     UNSEEN,
-    allowed_frames,
+    allowed,
     cells,
     edge,
     legend,
@@ -57,6 +57,7 @@ def plot(report: Report, axes: Axes | None = None) -> Axes:
         from matplotlib import pyplot
         from matplotlib.colors import ListedColormap
         from matplotlib.patches import Patch
+        from matplotlib.patheffects import withStroke
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"a plot needs {error.name}, which the base install leaves out; install it with: "
@@ -82,16 +83,19 @@ def plot(report: Report, axes: Axes | None = None) -> Axes:
         for kind, words in legend(report).items()
         if (kinds == kind).any()
     ]
-    allowed = allowed_frames(report)
-    lines = [(0.0, _NOW, 1.0, "end of its own frame")] if allowed != 0 else []
-    if allowed is not None:
-        own = "" if allowed else ": its own frame"
-        lines.append((allowed, COLOURS[BEYOND], 2.0, f"the limit{own}"))
+    limit = allowed(report)
+    lines = [(0.0, 0.7, f"end of its own {report.unit}")] if limit != 0 else []
+    if limit is not None:
+        own = "" if limit else f": its own {report.unit}"
+        lines.append((limit, 1.4, f"the limit{own}"))
     rows = np.repeat(np.arange(U + 1), 2)[1:-1] - 0.5
-    for ahead, colour, width, label in lines:
+    for ahead, width, label in lines:
         ends = np.repeat(edge(report, ahead), 2) - 0.5
-        handles += axes.plot(ends, rows, color=colour, linewidth=width, label=label)
-    axes.set_xlabel(_axis("input frame", report, 1.0))
+        drawn = axes.plot(ends, rows, color=_NOW, linewidth=width, label=label)
+        if ahead == limit:  # seen on every colour
+            drawn[0].set_path_effects([withStroke(linewidth=3, foreground=_WHITE)])
+        handles += drawn
+    axes.set_xlabel(_axis(f"input {report.unit}", report, 1.0))
     axes.set_ylabel(_axis("output frame", report, float(report.stride)))
     axes.legend(handles=handles, loc="best", fontsize="small")
     return axes

@@ -95,7 +95,11 @@ def prepare(
     Raises:
         NearfutureError: for what cannot be run or understood.
     """
-    x = _array(example)
+    if block < 1:
+        raise NearfutureError(f"a block is 1 value or more, not {block}")
+    if stride is not None and not stride > 0:
+        raise NearfutureError(f"a stride is above 0 input frames, not {stride}")
+    x = _array(example, fn)
     target = _target(fn, example, name, train=train)
     streaming = all(hasattr(fn, part) for part in ("field", "start", "step", "finish"))
     guessed = takes is None and lengths is not None and not streaming
@@ -125,6 +129,11 @@ def prepare(
     ):
         raise NearfutureError(
             f"lengths {counts} do not fit an example of {len(rows)} rows and {rows.shape[1]} frames"
+        )
+    if not 0 <= observed < rows.shape[1]:
+        raise NearfutureError(
+            f"observed counts frames from 0 to less than all {rows.shape[1]} of the example, not "
+            f"{observed}; outputs for a whole window are said with an output_layout without T"
         )
     row = 0 if counts is None else int(np.argmax(counts))
     base = rows[row] if counts is None else rows[row, : counts[row]]
@@ -178,7 +187,8 @@ def prepare(
     )
 
 
-def _array(example: Any) -> Array:
+def _array(example: Any, fn: Any) -> Array:
+    """The example as numpy; numbers that numpy made double become what a torch module takes."""
     if is_torch(example):
         import torch
 
@@ -189,6 +199,12 @@ def _array(example: Any) -> Array:
     x = np.asarray(example)
     if x.dtype.kind not in "fiub":
         raise NearfutureError(f"an example holds numbers, not {x.dtype}")
+    if x.dtype == np.float64 and is_torch(fn):
+        import torch
+
+        weights = (p for p in getattr(fn, "parameters", list)() if p.is_floating_point())
+        if getattr(next(weights, None), "dtype", None) is torch.float32:
+            return x.astype(np.float32)
     return x
 
 

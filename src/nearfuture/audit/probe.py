@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearfuture.audit.target import integers_of
 
-__all__ = ["KINDS", "Probes", "difference_at", "differs", "fill"]
+__all__ = ["KINDS", "Probes", "difference", "differs", "fill"]
 
 Array = NDArray[Any]
 
@@ -119,9 +119,14 @@ def fill(places: Array, rows: int) -> Array:
     return np.concatenate([places, np.full(rows - len(places), places[-1], places.dtype)])
 
 
-def difference_at(got: Array, expected: Array) -> tuple[int, float, float]:
-    """Where two frames (E,) differ most, and both values: (feature, before, after)."""
+def difference(got: Array, expected: Array, words: tuple[str, str] = ("before", "after")) -> str:
+    """Where two frames (E,) differ most, in words, with as many digits as it takes to see it.
+
+    >>> difference(np.array([1.0, 2.0000001]), np.array([1.0, 2.0]))
+    'feature 1: 2 before, 2.0000001 after'
+    """
     gap = np.abs(got.astype(np.float64) - expected.astype(np.float64))
-    gap = np.where(np.isnan(gap) & ~(np.isnan(got) & np.isnan(expected)), np.inf, gap)
-    at = int(np.nanargmax(gap))
-    return at, float(expected[at]), float(got[at])
+    at = int(np.nan_to_num(gap, nan=np.inf).argmax())
+    before, after = float(expected[at]), float(got[at])
+    digits = next((n for n in range(6, 17) if f"{before:.{n}g}" != f"{after:.{n}g}"), 17)
+    return f"feature {at}: {before:.{digits}g} {words[0]}, {after:.{digits}g} {words[1]}"

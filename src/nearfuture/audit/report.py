@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Culprit", "Finding", "Kind", "Report"]
+__all__ = ["Culprit", "Finding", "Kind", "Report", "allowed_frames"]
 
 Kind = Literal[
     "future",
@@ -93,6 +93,7 @@ class Report:
         target: what was audited, as a name.
         shape: of the example, (N, T, …) in the layout the model reads.
         layout: the axes of `shape`, by letter.
+        unit: what an input frame is called: "frame", or "sample" in a recording.
         input_frames: T.
         output_frames: U.
         stride: input frames per output frame.
@@ -113,12 +114,13 @@ class Report:
         looks_ahead: every place in the model that looks ahead on its own, farthest first.
         checked: what was checked, in words.
         notes: what could not be checked, and why.
-        seed: of the probes; the same seed gives the same report.
+        seed: of the probes; with the same model and example it gives the same report.
     """
 
     target: str
     shape: tuple[int, ...]
     layout: str
+    unit: str = "frame"
     input_frames: int
     output_frames: int
     stride: Fraction
@@ -153,6 +155,14 @@ class Report:
     def holds(self) -> bool:
         """Whether nothing that was found breaks what was asked for."""
         return not any(finding.breaks for finding in self.findings)
+
+    def own_frames(self) -> NDArray[np.int64]:
+        """(U,): the input frame at which each output's own begins, `offset + ⌊u · stride⌋`."""
+        outputs = np.arange(self.output_frames, dtype=np.int64)
+        own: NDArray[np.int64] = (
+            self.offset + outputs * self.stride.numerator // self.stride.denominator
+        )
+        return own
 
     def with_findings(self, findings: Sequence[Finding], *, checked: str) -> Report:
         """The same report with further findings, and what they came from."""
@@ -206,6 +216,23 @@ class Report:
         from nearfuture.audit.text import text
 
         return text(self)
+
+
+def allowed_frames(
+    at_most: float | None, at_most_ms: float | None, frame_ms: float | None
+) -> float:
+    """The lookahead that limits allow, in input frames; inf without a limit.
+
+    A limit in milliseconds allows the last frame that is complete in time, and a whole number of
+    frames is not lost to rounding. It is -1 where not even an output's own frame is.
+
+    >>> allowed_frames(None, 760.0, 40.0), allowed_frames(None, 38.4, 12.8)
+    (18, 2)
+    """
+    limit = math.inf if at_most is None else at_most
+    if at_most_ms is None or frame_ms is None:
+        return limit
+    return min(limit, math.floor(at_most_ms / frame_ms * (1 + 1e-9)) - 1)
 
 
 def runs(row: NDArray[np.bool_]) -> list[tuple[int, int]]:

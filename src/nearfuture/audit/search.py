@@ -81,24 +81,24 @@ def farthest_ahead(prepared: Prepared, base: Array, *, observed: int = 0) -> Ahe
 def boundless(prepared: Prepared, found: Ahead, observed: int, limit: float) -> tuple[float, bool]:
     """The lookahead, or inf where it grows with the sequence: tried on longer and longer ones.
 
-    At least four times as long, 256 frames, and long enough to see beyond the limit; each with
-    three sequences of values. What touches the end of all of them grows. What a longer sequence
-    says is believed where it is what was seen already, or more of it and twice the same.
+    At least twice as long, 256 frames, and long enough to see beyond the limit; one frame more each
+    time, so that no block of frames fits them all. What touches the end of them grows. A number is
+    believed where a longer sequence says it again, for two of three sequences of values.
 
     Returns:
         The frames, and whether they may be more.
     """
     base = prepared.base
-    enough = max(4 * len(base), _ENOUGH_FRAMES)
+    enough = max(2 * len(base), _ENOUGH_FRAMES)
     if math.isfinite(limit):
         enough = max(enough, math.ceil(2 * (limit + prepared.stride)))
-    seen = found.frames
+    seen, grew = found.frames, False
     if not found.touches_end:
         return seen, found.fades
     if not prepared.any_length:
         return math.inf, False
-    while len(base) < enough:
-        base = np.concatenate([base, base[::-1]])
+    while len(base) < enough or grew:
+        base = np.concatenate([base, base[::-1], base[:1]])
         rng = np.random.default_rng(len(base))
         answers: list[Ahead] = []
         for values in (base, rng.permutation(base), rng.permutation(base)):
@@ -107,15 +107,20 @@ def boundless(prepared: Prepared, found: Ahead, observed: int, limit: float) -> 
             except CannotRun:
                 return math.inf, False
             if answers[-1].touches_end:
-                break  # it grows; try a longer one
-        else:
-            far = max(answers, key=lambda each: each.frames)
-            if far.fades and far.frames > seen:
-                return math.inf, False  # it grew, and sank on the way
-            again = sum(each.frames == far.frames for each in answers) > 1
-            if far.frames == seen or (far.frames > seen and again):
-                return far.frames, False
-            return max(seen, far.frames), True
+                break
+        if answers[-1].touches_end:
+            if grew:
+                return math.inf, False
+            continue
+        far = max(answers, key=lambda each: each.frames)
+        again = sum(each.frames == far.frames for each in answers) > 1
+        if far.frames < seen or (far.frames == seen and not again):
+            return seen, True
+        if far.frames == seen:
+            return seen, False
+        if far.fades or grew:
+            return math.inf, False  # it grew, and may have sunk on the way
+        seen, grew = far.frames, True
     return math.inf, False
 
 

@@ -42,6 +42,7 @@ class Target(ABC):
         forgets: whether `forget` undoes what calls have left behind.
         time_first: whether it says of itself that its first axis is time.
         declared_ms: the worst-case latency it promises; None where it promises nothing.
+        unit: what its input is counted in.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Target(ABC):
     forgets = False
     time_first = False
     declared_ms: float | None = None
+    unit = "frame"
 
     @abstractmethod
     def call(self, positional: list[Array], named: Mapping[str, Any], *, seed: int | None) -> Any:
@@ -71,7 +73,7 @@ class Target(ABC):
         try:
             return function(*arguments)
         except Exception as error:
-            arrays = [part for part in arguments if isinstance(part, np.ndarray)]
+            arrays = [part for part in arguments if hasattr(part, "shape")]
             raise _cannot(getattr(function, "__name__", "step"), arrays, error) from error
 
     def forget(self) -> None:  # noqa: B027 - most have nothing to forget
@@ -113,7 +115,7 @@ class TorchTarget(Target):
     Args:
         function: what is called. A module is copied, so that nothing happens to the original.
         name: of it.
-        dtype: the torch dtype of the input.
+        dtype: the torch dtype of the input; None: that of the array.
         train: leave a module in train mode; otherwise it is put in eval mode.
 
     Attributes:
@@ -173,7 +175,9 @@ class TorchTarget(Target):
         if not isinstance(value, np.ndarray):
             return value
         tensor = torch.tensor(value, device=self.device)
-        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+        if self.dtype is None or not tensor.is_floating_point():
+            return tensor
+        return tensor.to(self.dtype)
 
     def is_array(self, value: Any) -> bool:
         import torch
@@ -344,11 +348,12 @@ def _seed(seed: int | None) -> None:
 
 
 def _cannot(name: str, positional: Sequence[Array], error: Exception) -> CannotRun:
-    shapes = ", ".join(f"{part.dtype} {part.shape}" for part in positional)
+    shapes = ", ".join(f"{part.dtype} {tuple(part.shape)}" for part in positional)
     reason = " ".join(str(error).split())
     if len(reason) > 300:
         reason = f"{reason[:300]} …"
-    return CannotRun(f"{name} cannot be run on {shapes}: {type(error).__name__}: {reason}")
+    on = f" on {shapes}" if shapes else ""
+    return CannotRun(f"{name} cannot be run{on}: {type(error).__name__}: {reason}")
 
 
 def _copy(module: Any) -> Any:

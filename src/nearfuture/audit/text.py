@@ -97,7 +97,7 @@ def verdict(report: Report) -> str:
     if report.lookahead is None:
         looks = "how far it looks ahead is not known"
     elif report.lookahead == 0:
-        looks = "it looks at nothing ahead of its own frame"
+        looks = f"it looks at nothing ahead of its own {report.unit}"
     elif math.isinf(report.lookahead):
         looks = "it looks ahead to the end of the sequence, however long"
     else:
@@ -112,7 +112,8 @@ def subject(report: Report) -> str:
     known = f"; the first {report.observed} are known beforehand" if report.observed else ""
     return (
         f"an example of shape {report.shape}, axes {report.layout}; "
-        f"{counted(report.input_frames)} in, {report.output_frames:,} out{stride}{known}"
+        f"{_units(report.input_frames, report.unit)} in, {report.output_frames:,} out"
+        f"{stride}{known}"
     )
 
 
@@ -135,7 +136,7 @@ def latency(report: Report) -> str:
     if math.isinf(report.lookahead):
         return "until the sequence has ended"
     if report.latency_ms is None:
-        return "not known, as the duration of a frame is not"
+        return f"not known, as the duration of a {report.unit} is not"
     least = "at least " if report.fades_ahead else ""
     return f"{least}{number(report.latency_ms)} ms in the worst case"
 
@@ -150,7 +151,10 @@ def limit(report: Report) -> str:
 
 def reproduction(report: Report) -> str:
     """How to get the same report again."""
-    return f"The probes were drawn with seed {report.seed}; the same seed gives the same report"
+    return (
+        f"The probes were drawn with seed {report.seed}; the same model, example and seed give the "
+        f"same report"
+    )
 
 
 def evidence(finding: Finding) -> list[tuple[str, str]]:
@@ -163,16 +167,12 @@ def evidence(finding: Finding) -> list[tuple[str, str]]:
     return [(name, value) for name, value in told.items() if value]
 
 
-def counted(frames: float, report: Report | None = None) -> str:
-    """Frames, and milliseconds where their duration is known.
-
-    >>> counted(1), counted(2000)
-    ('1 frame', '2,000 frames')
-    """
+def counted(frames: float, report: Report) -> str:
+    """Input frames, and milliseconds where their duration is known."""
     if math.isinf(frames):
         return "the whole sequence"
-    words = f"{number(frames)} frame{'' if frames == 1 else 's'}"
-    if report is None or report.frame_ms is None or frames == 0:
+    words = _units(frames, report.unit)
+    if report.frame_ms is None or frames == 0:
         return words
     return f"{words} ({number(frames * report.frame_ms)} ms)"
 
@@ -187,6 +187,15 @@ def number(value: float) -> str:
         return "∞"
     whole, _, rest = f"{value:,.3f}".partition(".")
     return f"{whole}.{rest.rstrip('0')}" if rest.rstrip("0") else whole
+
+
+def _units(count: float, unit: str) -> str:
+    """A number of frames, or of samples.
+
+    >>> _units(1, "frame"), _units(2000, "sample")
+    ('1 frame', '2,000 samples')
+    """
+    return f"{number(count)} {unit}{'' if count == 1 else 's'}"
 
 
 def _at_least(frames: float | None, report: Report, fades: bool, endless: str) -> str:

@@ -1,6 +1,5 @@
 """The command line: one file per command; what is heavy is loaded when a command runs."""
 
-import os
 import sys
 from collections.abc import Sequence
 
@@ -9,6 +8,7 @@ from cyclopts import App
 from nearfuture import __version__
 from nearfuture.cli.audit import audit
 from nearfuture.cli.budget import budget
+from nearfuture.cli.console import Console, reader_left
 from nearfuture.cli.demo import demo
 from nearfuture.cli.train import train
 from nearfuture.cli.transcribe import transcribe
@@ -33,12 +33,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: those of the process unless given.
     """
     try:
-        app(sys.argv[1:] if arguments is None else arguments)
+        try:
+            app(sys.argv[1:] if arguments is None else arguments, console=Console())
+        except SystemExit:
+            sys.stdout.flush()  # while a reader who has left can still be noticed
+            raise
     except NearfutureError as error:
         print(f"nearfuture: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # the reader has seen enough, as in `nearfuture … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+    except BrokenPipeError:
+        reader_left()

@@ -1,16 +1,19 @@
 """`nearfuture audit`: how far a model looks ahead, what leaks, and who is to blame."""
 
+import re
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
-from rich.console import Console
+from cyclopts import Parameter, Token, convert
 from rich.text import Text
 
-from nearfuture.cli.example import drawn, read, tensor, whole_numbers
-from nearfuture.cli.target import Target, named, resolve
+from nearfuture.cli.console import Console
+from nearfuture.cli.example import cast, drawn, read, tensor, whole_numbers
+from nearfuture.cli.target import Target, named, resolve, seeded
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -18,7 +21,28 @@ if TYPE_CHECKING:
 
 __all__ = ["audit"]
 
+
+def _either_dash(type_: Any, tokens: Sequence[Token]) -> Any:
+    """Take padding_mask, as it is called in Python, for padding-mask."""
+    return convert(type_, [one.evolve(value=one.value.replace("_", "-")) for one in tokens])
+
+
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+Takes = Literal["nothing", "lengths", "mask", "padding-mask"]
+
+# How the library says it, and what that is on the command line.
+_SPELLINGS = (
+    (r"\btakes='(\w+)'", r"--takes \1"),
+    (r"'mask' or 'padding_mask'", "mask or padding-mask"),
+    (r"\bin keyword\b", "in --keyword"),
+    (r"\bwith (layout|output)\b", r"with --\1"),
+    (r"\ba layout: a letter", "--layout: a letter"),
+    (r"\b(an )?output_layout\b", "--output-layout"),
+    (r"\bat_most(_ms)?\b", "--at-most"),
+    (r"\bframe_ms\b", "--frame-ms"),
+    (r"\bobserved counts\b", "--observed counts"),
+    (r"\bgive them with (extra=\{.*?\})", r"give them in Python: nearfuture.audit.model(…, \1)"),
+)
 
 _STYLES = {
     "plain": "",
@@ -46,7 +70,7 @@ def audit(
     layout: str | None = None,
     output: str | None = None,
     output_layout: str | None = None,
-    takes: Literal["nothing", "lengths", "mask", "padding-mask"] | None = None,
+    takes: Annotated[Takes | None, Parameter(converter=_either_dash)] = None,
     keyword: str | None = None,
     block: int | None = None,
     step: str | None = None,
@@ -71,8 +95,8 @@ def audit(
             "model.onnx", or a bundle: its folder, zip file or name.
         shape: Shape of an input, drawn at random: "1,200,80".
         example: An input instead, as a .npy, .npz or .pt file.
-        dtype: Of the values that are drawn; float32 unless given.
-        tokens: Draw whole numbers below this instead.
+        dtype: Of the values: float32 where they are drawn, as in the file unless given.
+        tokens: Draw whole numbers below this instead of values.
         lengths: Valid frames of each row, "200,150"; then padding is checked.
         at_most: The lookahead allowed in input frames, "19", or the latency in the worst case,
             "760ms".
@@ -92,7 +116,7 @@ def audit(
         torch: Hand a function torch tensors instead of numpy arrays.
         train: Audit a torch module as it trains, not as it is used.
         lookahead_only: Do not ask who looks at whom: quick even for very long inputs.
-        seed: Everything random follows from it.
+        seed: Everything random follows from it, also what your code draws to build the model.
         html: Write the report to this file too, as a page.
         as_json: Print one JSON object.
     """
@@ -102,11 +126,14 @@ def audit(
         raise NearfutureError("--start and --finish have no effect without --step")
     if keyword is not None and takes in (None, "nothing") and lengths is None:
         raise NearfutureError("--keyword has no effect without --takes or --lengths")
+    if not 0 <= seed < 2**32:
+        raise NearfutureError(f"--seed is a whole number from 0 and below 2**32, not {seed}")
     frames, latency_ms = _limit(at_most)
     # What the user's code prints must not get between the lines of a report.
     with redirect_stdout(sys.stderr):
+        seeded(seed)
         subject = resolve(target)
-        _check(subject, torch=torch, train=train, frame_ms=frame_ms, stride=stride)
+        _check(subject, torch=torch, train=train, frame_ms=frame_ms, stride=stride, frames=frames)
         if latency_ms is not None and frame_ms is None and subject.kind != "bundle":
             raise NearfutureError(f"--at-most {at_most} needs --frame-ms: how long a frame is")
         given = _example(subject, shape, example, dtype, tokens, seed, torch=torch)
@@ -162,7 +189,13 @@ def _limit(at_most: str | None) -> tuple[float | None, float | None]:
 
 
 def _check(
-    subject: Target, *, torch: bool, train: bool, frame_ms: float | None, stride: int | None
+    subject: Target,
+    *,
+    torch: bool,
+    train: bool,
+    frame_ms: float | None,
+    stride: int | None,
+    frames: float | None,
 ) -> None:
     """Refuse what would have no effect."""
     if train and subject.kind != "module":
@@ -173,6 +206,11 @@ def _check(
         for flag, value in (("--frame-ms", frame_ms), ("--stride", stride)):
             if value is not None:
                 raise NearfutureError(f"{flag} is what a bundle knows of itself: leave it out")
+        if frames is not None:
+            raise NearfutureError(
+                f"a bundle reads samples, not frames: limit its latency instead of --at-most "
+                f"{frames:g}, such as --at-most 400ms"
+            )
 
 
 def _example(
@@ -187,12 +225,14 @@ def _example(
 ) -> Any:
     if shape is not None and file is not None:
         raise NearfutureError("an example has a shape: choose one of --shape and --example")
-    if shape is None and (dtype is not None or tokens is not None):
-        raise NearfutureError("--dtype and --tokens have no effect without --shape")
+    if shape is None and tokens is not None:
+        raise NearfutureError("--tokens has no effect without --shape")
+    if shape is None and file is None and dtype is not None:
+        raise NearfutureError("--dtype has no effect without --shape or --example")
     if dtype is not None and tokens is not None:
         raise NearfutureError("tokens are whole numbers: choose one of --dtype and --tokens")
     if file is not None:
-        given = read(file)
+        given = read(file) if dtype is None else cast(read(file), dtype)
     elif shape is not None:
         given = drawn(
             whole_numbers("--shape", shape), dtype=dtype or "float32", tokens=tokens, seed=seed
@@ -213,11 +253,32 @@ def _run(subject: Target, example: Any, options: dict[str, Any]) -> "Report":
     waiting = console.status(Text(f"auditing {subject.name} …"))
     with waiting if console.is_terminal else nullcontext():
         try:
-            return model(subject.model, example, **options)
+            report = model(subject.model, example, **options)
         except NearfutureError as error:
-            if subject.kind == "function" and "Tensor" in str(error):
-                raise NearfutureError(f"{error} (does it take torch tensors? --torch)") from error
-            raise
+            told = str(error)
+            raise NearfutureError(f"{_spelled(told)}{_hint(subject, example, told)}") from error
+    return replace(report, notes=tuple(map(_spelled, report.notes)))
+
+
+def _spelled(message: str) -> str:
+    """The library's words with flags for its arguments; what the model itself says stays."""
+    ours, failed, theirs = message.partition(" cannot be run on ")
+    for argument, flag in _SPELLINGS:
+        ours = re.sub(argument, flag, ours)
+    return f"{ours}{failed}{theirs}"
+
+
+def _hint(subject: Target, example: Any, message: str) -> str:
+    """Which flag may mend it, where the model did not like the kind of values."""
+    if subject.kind == "function" and type(example).__module__ == "numpy" and "Tensor" in message:
+        return " (does it take torch tensors? --torch)"
+    if "scalar types: Long, Int" in message:
+        return " (does it take tokens? --tokens)"
+    if example is not None and re.search(r"dtype|scalar type|\bdouble\b|DoubleTensor", message):
+        dtype = str(example.dtype).removeprefix("torch.")
+        other = "float64" if dtype == "float32" else "float32"
+        return f" (the example holds {dtype}: --dtype {other}?)"
+    return ""
 
 
 def _write(report: "Report", path: Path) -> None:

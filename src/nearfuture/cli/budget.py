@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.table import Table
 
 from nearfuture.budget import (
@@ -20,6 +19,7 @@ from nearfuture.budget import (
     largest_lookahead,
 )
 from nearfuture.budget.presets import PRESETS, Preset
+from nearfuture.cli.console import Console
 from nearfuture.error import NearfutureError
 
 __all__ = ["budget"]

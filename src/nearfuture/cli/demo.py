@@ -7,10 +7,10 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from nearfuture.cli.console import Console
 from nearfuture.cli.transcribe import play
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["drawn", "read", "tensor", "whole_numbers"]
+__all__ = ["cast", "drawn", "read", "tensor", "whole_numbers"]
 
 
 def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
@@ -68,6 +68,20 @@ def read(path: Path) -> Any:
     if path.suffix in (".pt", ".pth"):
         return _torch(path)
     raise NearfutureError(f"an example is a .npy, .npz or .pt file, not {path.name}")
+
+
+def cast(values: Any, dtype: str) -> Any:
+    """An array or a tensor in another type; what is not real numbers stays as it is.
+
+    >>> import numpy as np
+    >>> cast(np.arange(2), "float32").tolist(), cast(np.array(["a"]), "float32").tolist()
+    ([0.0, 1.0], ['a'])
+    """
+    if type(values).__module__ == "numpy":
+        return values.astype(dtype) if values.dtype.kind in "fiub" else values
+    if values.is_complex():
+        return values
+    return values.double() if dtype == "float64" else values.float()
 
 
 def tensor(array: "NDArray[np.generic]") -> Any:

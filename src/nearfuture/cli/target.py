@@ -5,20 +5,23 @@ import importlib
 import importlib.util
 import inspect
 import os
+import random
 import sys
 import sysconfig
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["Target", "named", "resolve"]
+__all__ = ["Target", "named", "resolve", "seeded"]
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,49 @@ def resolve(name: str) -> Target:
             f"function, or one without parameters that returns either"
         )
     return Target(name, model, "function")
+
+
+def seeded(seed: int) -> None:
+    """Let everything that the user's code draws follow from a seed, weights above all.
+
+    What this process drew before is of no interest to it, so nothing is restored. Torch draws anew
+    in every process; it is seeded where the user's code loads it, and never loaded for that.
+
+    Args:
+        seed: from 0 and below 2**32.
+    """
+    import numpy as np
+
+    random.seed(seed)
+    np.random.seed(seed)
+    if torch := sys.modules.get("torch"):
+        torch.manual_seed(seed)
+    else:
+        sys.meta_path.insert(0, _SeedsTorch(seed))
+
+
+class _SeedsTorch(MetaPathFinder):
+    """Waits until torch is loaded, and seeds it before anybody else can use it."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name != "torch":
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            load = spec.loader.exec_module
+
+            def load_and_seed(module: ModuleType) -> None:
+                load(module)
+                module.manual_seed(self.seed)
+
+            spec.loader.exec_module = load_and_seed  # type: ignore[method-assign]
+        return spec
 
 
 def named(name: str) -> Any:

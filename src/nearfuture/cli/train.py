@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -25,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearfuture.budget.presets import Preset
+from nearfuture.cli.console import Console
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:

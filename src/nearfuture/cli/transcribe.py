@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from nearfuture.cli.console import Console
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:

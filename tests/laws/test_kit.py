@@ -4,14 +4,18 @@ import math
 import random
 import subprocess
 import sys
+from collections import OrderedDict
+from collections.abc import Callable
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 
 from nearfuture import laws
 from nearfuture.budget import ReceptiveField
+from nearfuture.error import NearfutureError
 from nearfuture.laws.broken import difference
 from nearfuture.laws.drawing import interrupted, smallest
 from nearfuture.laws.stream import lengths_of
@@ -128,6 +132,36 @@ def test_a_law_leaves_the_random_numbers_of_its_caller_alone() -> None:
     laws.check(zoo.Cell, laws.ALL[:5])
     assert torch.equal(torch.rand(3), expected)
     assert random.random() == number
+
+
+@pytest.mark.parametrize("judge", [laws.check, *laws.ALL, laws.dependency_matrix])
+@pytest.mark.parametrize(
+    ("layer", "said"),
+    [
+        (3, "3 is neither a StreamingLayer nor a function that makes one"),
+        (None, "None is neither a StreamingLayer nor"),
+        (nn.GRU(2, 3), "GRU is no StreamingLayer: the laws judge forward"),
+        (lambda: nn.GRU(2, 3), "GRU is no StreamingLayer: the laws judge forward"),
+        (lambda: None, "NoneType is no StreamingLayer"),
+    ],
+)
+def test_what_is_no_layer_and_makes_none_is_told_so(
+    judge: Callable[..., object], layer: object, said: str
+) -> None:
+    with pytest.raises(NearfutureError, match=said):
+        judge(layer)
+
+
+def test_copies_share_nothing_that_a_layer_may_fill() -> None:
+    class Holds(zoo.Cell):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cache: OrderedDict[str, int] = OrderedDict()
+
+    trial = Trial("a law", laws.any_partition, Holds, seed=0, dtype=torch.float64)
+    one, other = trial.fresh(), trial.fresh()
+    assert one.cache is not other.cache
+    assert one._forward_hooks is other._forward_hooks  # torch's own are shared while empty
 
 
 @pytest.mark.parametrize("missing", ["hypothesis", "torch"])

@@ -8,11 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.stream import Partition, ragged_lengths, random_partition, rows, single_frames
+from nearfuture.laws.stream import Partition, rows, single_frames
 from nearfuture.layers import Lookahead
+from tests.laws.cuts import random_partition
 
 law = settings(derandomize=True, max_examples=60, deadline=None, database=None)
 budgets = st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True).map(tuple)
+
+
+def ragged_lengths(batch: int, frames: int, rng: random.Random) -> list[int]:
+    """Different lengths, a full row and (from three rows) an empty one among them."""
+    lengths = [rng.randint(0, frames) for _ in range(batch)]
+    lengths[0] = frames
+    if batch > 2:
+        lengths[-1] = 0
+    return lengths
 
 
 def made(frames: tuple[int, ...], dim: int = 2) -> Lookahead:

@@ -1,10 +1,14 @@
 """Law 12: a zoo of wrong layers, each rejected by the law that should catch it."""
 
+from collections import OrderedDict
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfuture import laws
+from nearfuture.budget import ReceptiveField
+from nearfuture.error import NotStreamable
 from nearfuture.layers import LSTM, Convolution, Lookahead, Pointwise, Residual, Serial
 from tests.laws import zoo
 
@@ -43,6 +47,11 @@ def test_every_law_is_the_first_to_catch_something(law: laws.Law) -> None:
             "UnregisteredChild",
             "Linear in the attribute children_of_mine is not registered, so to()",
         ),
+        (
+            "SquaresFarFromZero",
+            "in float32 on cpu for values around 100 in chunks of [1] frames, row 0",
+        ),
+        ("SquaresFarFromZero", "tolerance 3e-04 in float32)"),
         ("CountsInFloats", "in bfloat16 on cpu in chunks of [(256, 1), (1, 1), (1, 2), (1, 0)]"),
     ],
 )
@@ -95,6 +104,98 @@ def test_check_names_the_first_broken_law_and_tells_what_the_others_say() -> Non
     assert "\n  also law 8 (declared = measured): output 0 looks at input frame 3" in str(
         caught.value
     )
+
+
+class WithoutLengths(zoo.Frames):
+    def forward(self, x: zoo.Tensor) -> zoo.Tensor:
+        return x
+
+
+class GivesNoLengths(zoo.Frames):
+    def forward(self, x: zoo.Tensor, lengths: zoo.Tensor) -> zoo.Tensor:
+        return x
+
+
+def test_what_several_laws_say_in_the_same_words_is_told_once() -> None:
+    with pytest.raises(laws.LawBroken) as caught:
+        laws.check(WithoutLengths())
+    first, also, again = str(caught.value).splitlines()
+    assert "law 1 (any partition): in chunks of [0] frames, the layer raises TypeError" in first
+    assert also == f"  also {', '.join(f'law {n}' for n in range(2, 12))}: the same"
+    assert again.startswith("  again: ")
+
+
+def test_each_thing_that_other_laws_say_has_its_line() -> None:
+    with pytest.raises(laws.LawBroken) as caught:
+        laws.check(GivesNoLengths(), [laws.ALL[i] for i in (0, 1, 2, 5, 7)])
+    _, same, others, alone, _ = str(caught.value).splitlines()
+    assert same == "  also law 3 (prefill then step): the same"
+    assert others.startswith("  also law 2, law 6: in chunks of [0] frames, the layer raises Val")
+    assert alone.startswith("  also law 8 (declared = measured): the layer raises RuntimeError: ")
+
+
+def test_law_11_names_the_dtype_that_its_tolerance_belongs_to() -> None:
+    class Coarse(zoo.Frames):
+        def forward(self, x: zoo.Tensor, lengths: zoo.Tensor) -> zoo.Currency:
+            wrong = 2.0 if x.dtype is zoo.torch.bfloat16 else 1.0
+            return zoo.mask(wrong * x, lengths), lengths
+
+    with pytest.raises(laws.LawBroken, match=r"tolerance 5e-02 in bfloat16\)"):
+        laws.any_dtype_and_device(Coarse())
+
+
+class Refuses(zoo.Frames):
+    error: Exception = NotStreamable("not me")
+
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> zoo.State:
+        raise self.error
+
+
+def test_a_layer_that_declares_a_finite_right_and_refuses_to_stream_is_told_so() -> None:
+    with pytest.raises(laws.LawBroken) as caught:
+        laws.check(Refuses())
+    assert str(caught.value).splitlines()[:2] == [
+        "law 1 (any partition): right = 0 is declared, but start() refuses to stream "
+        "(NotStreamable: not me)",
+        "  also law 2, law 3, law 4, law 6, law 7, law 9, law 10, law 11: the same",
+    ]
+
+
+def test_a_layer_that_cannot_stream_and_says_so_with_another_error_is_told_so() -> None:
+    layer = Refuses()
+    layer.error = RuntimeError("no such thing")
+    with pytest.raises(laws.LawBroken, match=r"in chunks of \[0\] frames, the layer raises Run"):
+        laws.any_partition(layer)
+    layer.field = ReceptiveField(left=float("inf"), right=float("inf"))
+    with pytest.raises(laws.LawBroken) as caught:
+        laws.any_partition(layer)
+    assert caught.value.where == (
+        "right = inf is declared, but start() raises RuntimeError: no such thing instead of "
+        "NotStreamable"
+    )
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict])
+def test_hidden_state_shows_in_whatever_an_attribute_keeps_it(kind: type) -> None:
+    class Counts(zoo.Frames):
+        """The third step, and every later one, is doubled."""
+
+        def __init__(self, seen: dict) -> None:
+            super().__init__()
+            self.seen = seen
+
+        def step(self, x: zoo.Tensor, lengths: zoo.Tensor, state: zoo.State) -> zoo.Step:
+            self.seen["steps"] = self.seen.get("steps", 0) + 1
+            y, n = self(x, lengths)
+            return y * (1 + (self.seen["steps"] > 2)), n, state
+
+    for law in (laws.any_partition, laws.rows_are_strangers):
+        with pytest.raises(laws.LawBroken) as caught:
+            law(lambda: Counts(kind()))
+        assert "from one call to the next" not in str(caught.value)
+        with pytest.raises(laws.LawBroken) as plain:
+            law(lambda: Counts({}))
+        assert str(caught.value) == str(plain.value)
 
 
 def test_a_right_layer_passes() -> None:

@@ -626,6 +626,16 @@ class AddsMoreThanFloat32Holds(Frames):
         return mask(mask(x, lengths) - 1e39 * (1 - inside), lengths), lengths
 
 
+@caught_by(laws.any_dtype_and_device)
+class SquaresFarFromZero(Frames):
+    """Takes a variance as E[x²] - E[x]² in the dtype of its input, which cancels far from 0."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+        x = mask(x, lengths)
+        variance = x.square().mean(-1, keepdim=True) - x.mean(-1, keepdim=True).square()
+        return x + variance - x.mean(-1, keepdim=True), lengths
+
+
 @functools.cache
 def verdicts(name: str) -> dict[str, laws.LawBroken]:
     """What the laws say of an animal: all up to the first that it breaks, and those it names."""

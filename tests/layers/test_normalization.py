@@ -149,6 +149,29 @@ def test_cumulative_norm_is_a_layer_norm_over_everything_so_far() -> None:
             torch.testing.assert_close(y[b, t], expected, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("offset", [10, 100, 1000, -1000])
+def test_cumulative_norm_keeps_its_digits_far_from_zero(offset: int) -> None:
+    layer = CumulativeLayerNorm(4)
+    x = torch.randn(2, 200, 4, generator=torch.Generator().manual_seed(0)) + offset
+    n = torch.tensor([200, 150])
+    exact = CumulativeLayerNorm(4).double()(x.double(), n)[0]
+    y = layer(x, n)[0]
+    assert y.dtype == torch.float32
+    torch.testing.assert_close(y.double(), exact, rtol=0, atol=2e-6)
+    state, pieces = layer.start(2), []
+    for begin in range(0, 200, 7):
+        chunk = x[:, begin : begin + 7]
+        new, _, state = layer.step(chunk, (n - begin).clamp(0, chunk.shape[1]), state)
+        pieces.append(new)
+    assert torch.equal(torch.cat(pieces, dim=1), y)
+
+
+def test_the_sums_of_a_cumulative_norm_are_float64_whatever_the_dtype() -> None:
+    for dtype in (torch.bfloat16, torch.float32, torch.float64):
+        sums, count = CumulativeLayerNorm(4).to(dtype).start(2, dtype=dtype)
+        assert (sums.dtype, count.dtype) == (torch.float64, torch.int64)
+
+
 def test_cumulative_norm_holds_for_an_hour() -> None:
     layer = CumulativeLayerNorm(4)
     x = torch.randn(1, 90_000, 4, generator=torch.Generator().manual_seed(0)) + 3

@@ -251,6 +251,24 @@ def test_what_is_shared_is_saved_once(batch_norm: bool) -> None:
         other.load_state_dict({k: v for k, v in saved.items() if "weight_ih" not in k})
 
 
+@cells
+@pytest.mark.parametrize("batch_norm", [True, False])
+def test_what_is_shared_stays_shared_when_parameters_are_assigned(
+    kind: str, batch_norm: bool
+) -> None:
+    layer = Serial(Bidirectional(made(kind, batch_norm=batch_norm), share_input=True))
+    other = Serial(Bidirectional(made(kind, batch_norm=batch_norm), share_input=True))
+    before = len(list(other.parameters()))
+    other = copy.deepcopy(other)
+    other.load_state_dict(layer.state_dict(), assign=True)
+    assert len(list(other.parameters())) == before
+    both = other.layers[0]
+    assert both.ahead.weight_ih is both.back.weight_ih
+    assert both.ahead.bias_ih is both.back.bias_ih
+    assert both.ahead.norm is both.back.norm
+    assert other.state_dict().keys() == layer.state_dict().keys()
+
+
 def test_streaming_in_train_mode_is_refused_with_a_batch_norm() -> None:
     layer = GRU(3, 4, batch_norm=True)
     x, n = torch.zeros(1, 6, 3), torch.tensor([6])

@@ -15,7 +15,7 @@ import torch
 
 from nearfuture.data import DigitRecordings, Recordings, Utterance
 from nearfuture.data.digits import symbols
-from nearfuture.laws.stream import random_partition, streamed, whole
+from nearfuture.laws.stream import streamed, whole
 from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.speech import (
@@ -26,6 +26,7 @@ from nearfuture.speech import (
 )
 from nearfuture.training import Trainer, TrainingOptions
 from nearfuture.training.trainer import padded
+from tests.laws.cuts import random_partition
 from tests.training.tones import Listed
 
 OPTIONS = TrainingOptions(steps=60, learning_rate=1e-2, warmup=5)

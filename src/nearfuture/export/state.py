@@ -34,7 +34,7 @@ class Leaf:
     Attributes:
         name: where it lives, e.g. `encoder.2.hidden`.
         shape: without the batch, which comes first.
-        dtype: `float32` or `int64`.
+        dtype: `float32`, `int64`, or `float64` for sums that grow for hours.
         initial: the value that every element has before the first sample.
     """
 

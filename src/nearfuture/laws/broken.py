@@ -20,16 +20,18 @@ class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
         law: its number and name.
         where: what differs, in the smallest case that was found.
         again: the call that ends here again.
+        fault: what differs, without the case; laws that say the same are told together.
 
     >>> print(LawBroken("law 1 (any partition)", "row 0, frame 2: 1.0 in chunks, 2.0 whole"))
     law 1 (any partition): row 0, frame 2: 1.0 in chunks, 2.0 whole
     """
 
-    def __init__(self, law: str, where: str, again: str = "") -> None:
+    def __init__(self, law: str, where: str, again: str = "", fault: str = "") -> None:
         super().__init__(f"{law}: {where}" + (f"\n  again: {again}" if again else ""))
         self.law = law
         self.where = where
         self.again = again
+        self.fault = fault or where
 
 
 class Fault(Exception):  # noqa: N818 (not an error yet: a law makes one of it)
@@ -44,9 +46,10 @@ def same(
     where: str = "",
     words: Sequence[str] = ("frame", "feature"),
     tolerance: float | None = None,
+    dtype: torch.dtype | None = None,
 ) -> None:
     """Raise a `Fault` that says where two tensors first differ; see `difference`."""
-    found = difference(got, expected, names=names, words=words, tolerance=tolerance)
+    found = difference(got, expected, names=names, words=words, tolerance=tolerance, dtype=dtype)
     if found:
         raise Fault(f"{where}{found}")
 
@@ -58,6 +61,7 @@ def difference(
     names: tuple[str, str],
     words: Sequence[str] = ("frame", "feature"),
     tolerance: float | None = None,
+    dtype: torch.dtype | None = None,
 ) -> str | None:
     """Where two tensors first differ, in words; None where they agree.
 
@@ -68,6 +72,7 @@ def difference(
         words: what to call the dimensions, where there are as many.
         tolerance: relative to max(1, |value|); the dtype's own unless given, 0 for bit-equal.
             Integers are always compared exactly.
+        dtype: what was computed in, where the tensors have been cast since.
 
     >>> difference(torch.tensor([[1.0, 2.0]]), torch.tensor([[1.0, 3.0]]), names=("here", "there"))
     'frame 0, feature 1: 2.0 here, 3.0 there (they differ by 1.0e+00; tolerance 1e-05 in float32)'
@@ -95,5 +100,5 @@ def difference(
     said = f"{where}{a!r} {names[0]}, {b!r} {names[1]}"
     if not got.is_floating_point():
         return said
-    dtype = str(got.dtype).removeprefix("torch.")
-    return f"{said} (they differ by {abs(a - b):.1e}; tolerance {limit:.0e} in {dtype})"
+    there = str(dtype or got.dtype).removeprefix("torch.")
+    return f"{said} (they differ by {abs(a - b):.1e}; tolerance {limit:.0e} in {there})"

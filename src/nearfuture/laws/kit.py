@@ -7,7 +7,6 @@ from typing import Protocol
 
 import torch
 
-from nearfuture.error import NearfutureError
 from nearfuture.laws.broken import LawBroken
 from nearfuture.laws.field import declared_is_measured
 from nearfuture.laws.gradients import gradients_agree
@@ -20,7 +19,6 @@ from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
 from nearfuture.laws.stream import Source
-from nearfuture.layers import StreamingLayer
 
 __all__ = ["ALL", "Law", "check"]
 
@@ -72,18 +70,14 @@ def check(
         dtype: float64 tells the truth, within 1e-10.
 
     Raises:
-        LawBroken: for the first law that is broken, with what the others that are broken say.
-        NearfutureError: for something that is no `StreamingLayer`.
+        LawBroken: for the first law that is broken, with what the others that are broken say; what
+            several say in the same words is told once.
+        NearfutureError: for something that is no `StreamingLayer` and makes none.
 
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> check(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    if isinstance(layer, torch.nn.Module) and not isinstance(layer, StreamingLayer):
-        raise NearfutureError(
-            f"{type(layer).__name__} is no StreamingLayer: the laws judge forward, start, step and "
-            f"finish; a module that treats each frame by itself becomes one with Pointwise"
-        )
-    broken = []
+    broken: list[LawBroken] = []
     for law in laws:
         try:
             if examples is None:
@@ -93,6 +87,21 @@ def check(
         except LawBroken as error:
             broken.append(error)
     if broken:
-        first, *rest = broken
-        also = "".join(f"\n  also {error.law}: {error.where}" for error in rest)
-        raise LawBroken(first.law, f"{first.where}{also}", first.again) from first
+        first = broken[0]
+        raise LawBroken(first.law, first.where + _also(broken), first.again) from first
+
+
+def _also(broken: Sequence[LawBroken]) -> str:
+    """What the laws after the first say, a line for each fault."""
+    first, *rest = broken
+    together: dict[str, list[LawBroken]] = {first.fault: []}
+    for error in rest:
+        together.setdefault(error.fault, []).append(error)
+    lines = []
+    for fault, errors in together.items():
+        if errors:
+            names = [error.law for error in errors]
+            laws = names[0] if len(names) == 1 else ", ".join(n.split(" (")[0] for n in names)
+            said = "the same" if fault == first.fault else errors[0].where
+            lines.append(f"\n  also {laws}: {said}")
+    return "".join(lines)

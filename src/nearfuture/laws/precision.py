@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -35,14 +36,23 @@ DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 _FINE, _COARSE = 2.0**-40, 2.0**-10
 """Changes of an input that float64 shows and float32 loses, and that both show."""
 
+_OFFSET = 100.0
+"""How far from 0 values may lie: what squares them, and subtracts, loses twice as many digits."""
+
+_AMPLIFIED = 16.0
+"""Outputs of values far from 0 may be off by this many times one rounding of them, or what that
+moves."""
+
 
 class _Cast(NamedTuple):
     dtype: torch.dtype
     device: str
     cut: Partition
+    offset: float = 0.0
 
     def __str__(self) -> str:
-        return f"in {_short(self.dtype)} on {self.device} {told(self.cut)}"
+        around = f"for values around {self.offset:g} " if self.offset else ""
+        return f"in {_short(self.dtype)} on {self.device} {around}{told(self.cut)}"
 
 
 def any_dtype_and_device(
@@ -60,7 +70,8 @@ def any_dtype_and_device(
     integers (bfloat16: at 257). float64 is not rounded to float32 on the way. Values agree with
     those of `dtype` for the same weights and inputs, within the tolerance of the coarser of the
     two; where one rounding of the inputs alone moves the exact outputs further than that, only
-    finiteness is asked.
+    finiteness is asked. Values around 100 are fed too: they may be off by 16 roundings of an input,
+    or 16 times what one such rounding moves, where that is more.
 
     Args:
         layer: a layer, or a function that makes one.
@@ -100,11 +111,17 @@ def any_dtype_and_device(
     ]
     if torch.bfloat16 in dtypes:  # 256 + 1 = 256
         obvious.append(_Cast(torch.bfloat16, "cpu", ((256, 1), (1, 1), (1, 2), (1, 0))))
+    usual = at_once((trial.frames, 5, 0))
+    obvious += [_Cast(to, where, usual, _OFFSET) for to in dtypes for where in devices]
     trial.hold(
         obeys,
         obvious=obvious,
         drawn=st.builds(
-            _Cast, st.sampled_from(dtypes), st.sampled_from(devices), partitions(trial.frames)
+            _Cast,
+            st.sampled_from(dtypes),
+            st.sampled_from(devices),
+            partitions(trial.frames),
+            st.sampled_from([0.0, _OFFSET]),
         ),
         examples=examples,
         told=str,
@@ -143,17 +160,18 @@ def _same_there(trial: Trial, case: _Cast, streams: bool) -> None:
     """Both ways in this dtype on this device, against the reference on the same numbers."""
     here = trial.fresh().to(device=case.device, dtype=case.dtype)
     lengths = lengths_of(case.cut)
-    reference = trial.inputs(len(lengths), max(lengths))
+    reference = trial.inputs(len(lengths), max(lengths)) + case.offset
     x = reference.to(device=case.device, dtype=case.dtype)
     exact = copy.deepcopy(here).to(device=reference.device, dtype=reference.dtype)
     same_x = x.to(reference)
     expected = whole(exact, same_x, lengths)
-    limit = max(TOLERANCE[case.dtype], TOLERANCE[reference.dtype])
-    nudged = whole(exact, same_x * (1 + torch.finfo(case.dtype).eps), lengths)
-    tells = all(
-        bool(((moved - y).abs() <= limit * y.abs().clamp(min=1)).all())
-        for moved, y in zip(nudged, expected, strict=True)
-    )
+    coarser = max((case.dtype, reference.dtype), key=TOLERANCE.__getitem__)
+    limit, eps = TOLERANCE[coarser], torch.finfo(coarser).eps
+    moved = _moved_by_a_rounding(exact, same_x, lengths, eps, expected)
+    tells = moved <= limit
+    if case.offset:
+        moved = max(moved, eps * case.offset)
+        limit, tells = max(limit, _AMPLIFIED * moved), math.isfinite(moved)
     ways = {"whole": whole(here, x, lengths)}
     if streams:
         ways["in chunks"] = _streamed(here, x, case.cut)
@@ -162,11 +180,29 @@ def _same_there(trial: Trial, case: _Cast, streams: bool) -> None:
             _kind(y, x, f"outputs {way}")
             if len(y) != len(truth):
                 raise Fault(f"row {b}, {len(y)} outputs {way}, {len(truth)} in the reference")
-            if bool(truth.isfinite().all()) and not bool(y.isfinite().all()):
+            fits = bool(truth.to(case.dtype).isfinite().all())
+            if fits and not bool(y.isfinite().all()):
                 raise Fault(f"row {b}, outputs {way} are not finite")
-            if tells:
+            if fits and tells:
                 names = (way, f"in {_short(reference.dtype)}")
-                same(y.to(truth), truth, names=names, where=f"row {b}, ", tolerance=limit)
+                where = f"row {b}, "
+                same(y.to(truth), truth, names=names, where=where, tolerance=limit, dtype=coarser)
+
+
+def _moved_by_a_rounding(
+    exact: StreamingLayer, x: Tensor, lengths: list[int], eps: float, expected: list[Tensor]
+) -> float:
+    """How far outputs move, relative to max(1, |value|), where every input moves by its last digit.
+
+    Neighbours move apart: moving all alike says nothing of what subtracts a mean.
+    """
+    place = torch.arange(x.shape[1])[:, None] + torch.arange(x.shape[2])
+    apart = (1 - 2 * (place % 2)).to(x) * eps
+    moves = [x.new_zeros(1)]
+    for moved, y in zip(whole(exact, x * (1 + apart), lengths), expected, strict=True):
+        moves.append(((moved - y).abs() / y.abs().clamp(min=1)).flatten())
+    farthest = float(torch.cat(moves).max())  # NaN, where there is one
+    return math.inf if math.isnan(farthest) else farthest
 
 
 def _streamed(layer: StreamingLayer, x: Tensor, cut: Partition) -> list[Tensor]:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import copy
 import math
-import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from nearfuture.error import NearfutureError
 from nearfuture.laws.broken import Fault
 from nearfuture.layers import State, StreamingLayer
 
@@ -25,8 +25,6 @@ __all__ = [
     "inputs",
     "lengths_of",
     "prepare",
-    "ragged_lengths",
-    "random_partition",
     "rows",
     "single_frames",
     "streamed",
@@ -44,11 +42,30 @@ Partition: TypeAlias = tuple[tuple[int, ...], ...]
 
 
 def prepare(layer: Source, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
-    """A layer the law may do anything with: a copy, in eval mode, of this dtype."""
+    """A layer the law may do anything with: a copy, in eval mode, of this dtype.
+
+    Raises:
+        NearfutureError: for what is no `StreamingLayer` and makes none.
+    """
+    if isinstance(layer, nn.Module) and not isinstance(layer, StreamingLayer):
+        raise _no_streaming_layer(layer)
+    if not callable(layer):
+        raise NearfutureError(
+            f"{layer!r} is neither a StreamingLayer nor a function that makes one"
+        )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        made = copy.deepcopy(layer) if isinstance(layer, StreamingLayer) else layer()
+        made: object = copy.deepcopy(layer) if isinstance(layer, StreamingLayer) else layer()
+    if not isinstance(made, StreamingLayer):
+        raise _no_streaming_layer(made)
     return made.to(dtype).eval()
+
+
+def _no_streaming_layer(made: object) -> NearfutureError:
+    return NearfutureError(
+        f"{type(made).__name__} is no StreamingLayer: the laws judge forward, start, step and "
+        f"finish; a module that treats each frame by itself becomes one with Pointwise"
+    )
 
 
 def variants(layer: Source, *, count: int, seed: int, dtype: torch.dtype) -> list[StreamingLayer]:
@@ -71,15 +88,6 @@ def inputs(layer: StreamingLayer, batch: int, frames: int, *, seed: int) -> Tens
     x = torch.randn(batch, frames, layer.input_size, generator=generator, dtype=torch.float64)
     weights = [p for p in (*layer.parameters(), *layer.buffers()) if p.is_floating_point()]
     return x.to(weights[0]) if weights else x
-
-
-def ragged_lengths(batch: int, frames: int, rng: random.Random) -> list[int]:
-    """Different lengths, a full row and (from three rows) an empty one among them."""
-    lengths = [rng.randint(0, frames) for _ in range(batch)]
-    lengths[0] = frames
-    if batch > 2:
-        lengths[-1] = 0
-    return lengths
 
 
 def lengths_of(partition: Partition, batch: int | None = None) -> list[int]:
@@ -114,21 +122,6 @@ def single_frames(lengths: Sequence[int]) -> Partition:
 def at_once(lengths: Sequence[int]) -> Partition:
     """Every row in one chunk."""
     return (tuple(lengths),)
-
-
-def random_partition(lengths: Sequence[int], rng: random.Random) -> Partition:
-    """Chunks of 0, 1, a few or many frames; every row at a pace of its own."""
-    rest = list(lengths)
-    longest = max(rest, default=0)
-    sizes = (0, 1, 2, 3, 5, 8, max(1, longest // 2))
-    partition: list[tuple[int, ...]] = []
-    while any(rest):
-        limit = rng.choice(sizes)
-        chunk = tuple(min(n, rng.choice((0, 1, limit, rng.randint(0, limit)))) for n in rest)
-        rest = [n - c for n, c in zip(rest, chunk, strict=True)]
-        partition.append(chunk)
-    partition.insert(rng.randint(0, len(partition)), (0,) * len(rest))
-    return tuple(partition)
 
 
 def whole(

@@ -30,6 +30,13 @@ __all__ = ["EXAMPLES", "Trial", "enough_frames"]
 EXAMPLES = 6
 """Cases that a law draws, after the obvious ones, unless it is told otherwise."""
 
+_HOOKS = frozenset(
+    name
+    for name, value in vars(torch.nn.Module()).items()
+    if "hooks" in name and isinstance(value, OrderedDict)
+)
+"""Where torch keeps the hooks of every module."""
+
 _TO_SHRINK = 60
 """Cases drawn in search of a smaller one, once an obvious one has failed."""
 
@@ -92,14 +99,13 @@ class Trial:
         self.again = _call(judge, {"seed": seed, "dtype": dtype, **options})
         self._inputs: dict[int, Tensor] = {}
         # Frozen declarations and torch's empty dictionaries of hooks would take longer to copy than
-        # the weights.
-        values = [value for part in self.subject.modules() for value in vars(part).values()]
-        shared = [
-            v
-            for v in values
-            if isinstance(v, ReceptiveField) or (isinstance(v, OrderedDict) and not v)
-        ]
-        self._shared = {id(value): value for value in shared}
+        # the weights. Whatever else is empty, a layer may fill.
+        self._shared = {
+            id(value): value
+            for part in self.subject.modules()
+            for name, value in vars(part).items()
+            if isinstance(value, ReceptiveField) or (name in _HOOKS and not value)
+        }
 
     def fresh(self) -> StreamingLayer:
         """A copy that nothing has run on, so that every case is judged by itself."""
@@ -116,17 +122,29 @@ class Trial:
 
     def refuses_to_stream(self) -> bool:
         """False for a layer that streams; True for one that reads everything first and says so."""
-        if not math.isinf(self.field.right):
-            return False
-        try:
-            self.fresh().start(2)
-        except NotStreamable:
-            return True
-        raise self.broken("right = inf is declared, but start() does not raise NotStreamable")
+        raised: Exception | None = None
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            try:
+                self.fresh().start(2)
+            except Exception as error:
+                raised = error
+        refuses = isinstance(raised, NotStreamable)
+        reads_everything = math.isinf(self.field.right)
+        if reads_everything and not refuses:
+            but = f"raises {_said(raised)} instead of" if raised else "does not raise"
+            fault = f"right = inf is declared, but start() {but} NotStreamable"
+            raise self.broken(fault) from raised
+        if raised and refuses and not reads_everything:
+            declared = f"right = {self.field.right} is declared"
+            raise self.broken(
+                f"{declared}, but start() refuses to stream ({_said(raised)})"
+            ) from raised
+        return refuses
 
-    def broken(self, where: str) -> LawBroken:
+    def broken(self, where: str, fault: str = "") -> LawBroken:
         """The error of this law."""
-        return LawBroken(self.law, where, self.again)
+        return LawBroken(self.law, where, self.again, fault)
 
     def hold(
         self,
@@ -161,7 +179,7 @@ class Trial:
         if case is None:
             return
         broken = fault(case) or Fault("differs from one call to the next: there is hidden state")
-        raise self.broken(f"{told(case)}, {broken}") from broken.__cause__
+        raise self.broken(f"{told(case)}, {broken}", str(broken)) from broken.__cause__
 
     def once(self, obeys: Callable[[], None]) -> None:
         """Judge what there are no cases of."""
@@ -178,11 +196,14 @@ class Trial:
             except Fault as found:
                 return found
             except Exception as error:
-                said = f"{type(error).__name__}: {error}".splitlines()[0]
-                raised = Fault(f"the layer raises {said}")
+                raised = Fault(f"the layer raises {_said(error)}")
                 raised.__cause__ = error
                 return raised
         return None
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
 def _call(judge: Callable[..., None], options: dict[str, object]) -> str:

@@ -54,17 +54,22 @@ class Bidirectional(StreamingLayer):
         self.back = copy.deepcopy(layer)
         self.back.reset_parameters()
         if share_input:
-            self.back.weight_ih = layer.weight_ih
-            self.back.bias_ih = layer.bias_ih
-            self.back.norm = layer.norm
+            self._share()
             # What is shared is saved once.
             self.register_state_dict_post_hook(_leave_out_shared)  # type: ignore[no-untyped-call]
             self.register_load_state_dict_pre_hook(_fill_in_shared)  # type: ignore[no-untyped-call]
+            # Loading with assign=True gives each direction a parameter of its own.
+            self.register_load_state_dict_post_hook(_share_again)  # type: ignore[no-untyped-call]
         self.merge = merge
         self.share_input = share_input
         self.input_size = layer.input_size
         self.output_size = layer.output_size * (2 if merge == "concat" else 1)
         self.field = ReceptiveField(left=float("inf"), right=float("inf"))
+
+    def _share(self) -> None:
+        self.back.weight_ih = self.ahead.weight_ih
+        self.back.bias_ih = self.ahead.bias_ih
+        self.back.norm = self.ahead.norm
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         ahead, back = self.directions(x, lengths)
@@ -124,3 +129,7 @@ def _leave_out_shared(module: nn.Module, state: dict[str, Any], prefix: str, *_:
 def _fill_in_shared(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
     for own, other in _shared(state, prefix):
         state.setdefault(other, state[own])
+
+
+def _share_again(module: Bidirectional, _: object) -> None:
+    module._share()

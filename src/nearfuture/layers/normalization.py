@@ -169,7 +169,8 @@ class CumulativeLayerNorm(StreamingLayer):
 
     `y_t = (x_t - μ_t) / √(σ_t² + ε) · γ + β`, where μ_t and σ_t² are mean and variance of the
     `D · (t + 1)` values of `x_0 … x_t`: what streams in place of a norm over an utterance, which
-    would read its future. The state is each row's two sums and its count of frames.
+    would read its future. The state is each row's two sums, in float64 whatever the dtype, and its
+    count of frames.
 
     Args:
         dim: D, features in and out.
@@ -205,8 +206,8 @@ class CumulativeLayerNorm(StreamingLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> State:
-        sums = self._zeros(batch_size, 2, device=device, dtype=dtype)
-        sums = sums.to(torch.promote_types(sums.dtype, torch.float32))  # they grow for hours
+        # They grow for hours, and σ² = E[x²] - μ² cancels where values lie far from 0.
+        sums = self._zeros(batch_size, 2, device=device, dtype=torch.float64)
         return sums, torch.zeros(batch_size, dtype=torch.int64, device=sums.device)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:

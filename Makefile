@@ -19,11 +19,15 @@ BENCHMARKS := $(filter-out benchmarks/_% benchmarks/against_%,$(wildcard benchma
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
 
+# A process for each core, each with one thread: what is computed in one must not wait for another.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+COVERAGE := --cov --cov-report=term:skip-covered
+
 test: lint
-	$(BIN)/python -m pytest -m "not slow" --cov --cov-report=term:skip-covered
+	$(PYTEST) -m "not slow" $(COVERAGE)
 
 test-all: lint
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
+	$(PYTEST) $(COVERAGE)
 
 mutants: .venv/installed
 	$(BIN)/python -m tests.mutants

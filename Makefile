@@ -20,7 +20,7 @@ demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
 
 # A process for each core, each with one thread: what is computed in one must not wait for another.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadfile
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 COVERAGE := --cov --cov-report=term:skip-covered
 
 test: lint

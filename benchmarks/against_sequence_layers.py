@@ -276,7 +276,8 @@ def our_verdict(case: Case) -> dict[str, Any]:
         laws.check(case.ours, judges)
     except LawBroken as error:
         first, *rest = str(error).splitlines()
-        others = [line.strip().removeprefix("also ").partition(" (")[0] for line in rest]
+        told = [line.strip() for line in rest if line.strip().startswith("also ")]
+        others = [line.removeprefix("also ").partition(" (")[0].partition(":")[0] for line in told]
         says = f"{first}; also {', '.join(others)}" if others else first
         return {"passes": False, "says": says}
     return {"passes": True, "says": ""}

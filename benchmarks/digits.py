@@ -16,13 +16,13 @@ from rich.table import Table
 
 from nearfuture.data import DigitRecordings, Utterance
 from nearfuture.data.digits import HELD_OUT, WORDS
+from nearfuture.evaluation import interval
 from nearfuture.runtime import Model, load
 from nearfuture.text import ErrorRate, character_errors, word_errors
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2024
 RATE = 8000
-RESAMPLES = 2000
 
 
 def measure(model: Model, strings: Sequence[Utterance]) -> dict[str, float]:
@@ -32,11 +32,11 @@ def measure(model: Model, strings: Sequence[Utterance]) -> dict[str, float]:
     pairs = list(zip(strings, heard, strict=True))
     words = [word_errors(one.text, text) for one, text in pairs]
     characters = [character_errors(one.text, text) for one, text in pairs]
-    low, high = interval(words)
+    wer = interval(words)
     return {
-        "wer": 100 * sum(words, ErrorRate()).rate,
-        "wer_low": low,
-        "wer_high": high,
+        "wer": 100 * wer.value,
+        "wer_low": 100 * wer.low,
+        "wer_high": 100 * wer.high,
         "cer": 100 * sum(characters, ErrorRate()).rate,
     }
 
@@ -55,16 +55,6 @@ def level(strings: Sequence[Utterance]) -> float:
     """Median root mean square, in dB below full scale."""
     rms = [np.sqrt(np.mean(np.square(one.samples, dtype=np.float64))) for one in strings]
     return float(20 * np.log10(np.median(rms)))
-
-
-def interval(rates: Sequence[ErrorRate]) -> tuple[float, float]:
-    errors = np.array([rate.errors for rate in rates])
-    reference = np.array([rate.reference for rate in rates])
-    rng = np.random.default_rng(0)
-    drawn = rng.integers(0, len(rates), (RESAMPLES, len(rates)))
-    wer = 100 * errors[drawn].sum(axis=1) / reference[drawn].sum(axis=1)
-    low, high = np.percentile(wer, [2.5, 97.5])
-    return float(low), float(high)
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from digits import RATE, SEED, STRINGS_PER_SPEAKER, measure
 from onnx import numpy_helper
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings, Recordings, Utterance
+from nearfuture.data import DigitRecordings, Utterance, load_utterances, read_source
 from nearfuture.runtime import Bundle, Model, load
 from nearfuture.runtime.manifest import StoredFile
 
@@ -58,7 +58,7 @@ def forward_alone(source: str, folder: Path) -> Path:
 
 def strings(manifest: Path | None) -> dict[str, list[Utterance]]:
     if manifest is not None:
-        return {manifest.parent.name: list(Recordings.load(manifest, rate=RATE).utterances)}
+        return {manifest.parent.name: load_utterances(read_source(manifest).items, RATE)[0]}
     recordings = DigitRecordings.load()
     return {"seen": recordings.strings(recordings.seen, "test", STRINGS_PER_SPEAKER, seed=SEED)}
 

@@ -27,6 +27,7 @@ TABLE: dict[str, set[str] | None] = {
     "laws": {"layers", "budget"},
     "audit": {"budget", "runtime"},
     "speech": {"layers", "text", "budget"},
+    "evaluation": {"data"} | RUNTIME_AND_BELOW,
     "data": LEARNING | RUNTIME_AND_BELOW,
     "training": LEARNING | RUNTIME_AND_BELOW,
     "export": LEARNING | RUNTIME_AND_BELOW,
@@ -35,7 +36,7 @@ TABLE: dict[str, set[str] | None] = {
 }
 # What the base install lacks, and where it may be imported: nowhere, or only inside functions.
 LEARNING_ONLY = {"torch", "lhotse", "onnx", "onnxscript", "safetensors", "scipy", "hypothesis"}
-NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving"}
+NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "evaluation"}
 INSIDE_FUNCTIONS = {"audit", "cli", "lab"}
 PURE = {"budget", "text"}
 

@@ -21,7 +21,7 @@ MODELS_BY_RUN = {
 def main(runs: Path) -> None:
     """Export both models of a training folder under their bundled names."""
     for run, (name, description) in MODELS_BY_RUN.items():
-        model, about = load_model(runs / run / "checkpoint.safetensors")
+        model, about = load_model(runs / run / "best.safetensors")
         training = {key: value for key, value in about.items() if key != "history"}
         export_bundle(
             model,

@@ -1,4 +1,4 @@
-"""`nearfuture train` as a person runs it: to the end, interrupted, resumed, mistaken."""
+"""`nearfuture train` as a person runs it: to the end, interrupted, resumed, shared, mistaken."""
 
 import os
 import signal
@@ -8,41 +8,78 @@ import time
 from pathlib import Path
 
 import pytest
+import torch
 
 from nearfuture.cli import main
 from nearfuture.runtime import load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import load_model
 
-MANIFEST = MODELS.parent / "samples" / "manifest.tsv"
+SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
+BOTH_WAYS = ("--models", "bidirectional")
 
 
-def command(out: Path, steps: int) -> list[str]:
-    options = ["--manifest", str(MANIFEST), "--preset", "tiny", "--steps", str(steps)]
-    code = "from nearfuture.cli import main; main()"
-    return [sys.executable, "-c", code, "train", *options, "--out", str(out)]
+def command(out: Path, steps: int, *options: str) -> list[str]:
+    told = ["--data", str(SAMPLES), "--preset", "tiny", "--steps", str(steps), *options]
+    return ["-m", "nearfuture", "train", *told, "--threads", "1", "--out", str(out)]
 
 
-def environment() -> dict[str, str]:
-    return {**os.environ, "COLUMNS": "120", "OMP_NUM_THREADS": "1"}
+def environment(folder: Path) -> dict[str, str]:
+    # Without noises and rooms, which take seconds to load.
+    changes = {"COLUMNS": "120", "OMP_NUM_THREADS": "1", "NEARFUTURE_CORPORA": str(folder)}
+    return {**os.environ, **changes}
+
+
+def ran(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
 
 
 def test_to_the_end_and_into_use(tmp_path: Path) -> None:
-    done = subprocess.run(
-        command(tmp_path, 6), env=environment(), capture_output=True, text=True, timeout=300
-    )
+    done = ran(command(tmp_path, 6, "--heads", "0,8", "--shifts", "0:2"), tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "recordings  8" in done.stdout  # what the data is, before the first step
+    assert "watched: 1 recordings set aside at random" in done.stdout
     assert "everything" in done.stdout  # the twin's row
     assert load(tmp_path / "streaming" / "bundle", budget_ms=400).budget.frames == 8
     assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
-    assert load_model(tmp_path / "streaming" / "checkpoint.safetensors")[1]["step"] == 6
+    _, about = load_model(tmp_path / "streaming" / "checkpoint.safetensors")
+    assert (about["step"], about["distill"]) == (6, 1.0)
 
 
-def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "streaming" / "checkpoint.safetensors"
+@pytest.mark.parametrize("start", [["--processes", "2"], "torchrun"], ids=["processes", "torchrun"])
+def test_two_processes_share_the_work(tmp_path: Path, start: list[str] | str) -> None:
+    if start == "torchrun":
+        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+        done = ran([*launcher, *command(tmp_path, 3, *BOTH_WAYS)], tmp_path)
+    else:
+        done = ran(command(tmp_path, 3, *BOTH_WAYS, *start), tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("errors on") == 1  # one process reports
+    _, about = load_model(tmp_path / "bidirectional" / "checkpoint.safetensors")
+    assert (about["step"], about["processes"]) == (3, 2)
+    assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
+
+
+def test_a_mistake_is_told_once_by_all_processes(tmp_path: Path) -> None:
+    first = ran(command(tmp_path, 2, *BOTH_WAYS, "--processes", "2"), tmp_path)
+    assert first.returncode == 0, first.stderr
+    done = ran(command(tmp_path, 3, *BOTH_WAYS, "--processes", "2"), tmp_path)
+    assert done.returncode == 2
+    assert "steps: 2 → 3" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def started(out: Path, *options: str) -> subprocess.Popen[str]:
+    """A long training, once it has written its checkpoint."""
     training = subprocess.Popen(
-        command(tmp_path, 100_000),
-        env=environment(),
+        [sys.executable, *command(out, 100_000, *BOTH_WAYS, *options)],
+        env=environment(out),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -50,37 +87,77 @@ def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path) -> None:
         # As in a terminal, also where the tests themselves run in the background.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
+    deadline = time.monotonic() + 240
+    while not (out / "bidirectional" / "checkpoint.safetensors").exists():
+        if training.poll() is not None or time.monotonic() > deadline:
+            os.killpg(training.pid, signal.SIGKILL)
+            raise AssertionError(training.communicate())
+        time.sleep(0.2)
+    return training
+
+
+def ended(training: subprocess.Popen[str]) -> tuple[str, str]:
     try:
-        deadline = time.monotonic() + 240
-        while not checkpoint.exists():
-            assert training.poll() is None, training.communicate()
-            assert time.monotonic() < deadline, "no checkpoint was written"
-            time.sleep(0.2)
-        os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to every process
-        time.sleep(1)
-        os.killpg(training.pid, signal.SIGINT)  # and once more, out of impatience
-        out, err = training.communicate(timeout=120)
+        return training.communicate(timeout=120)
     except BaseException:
         os.killpg(training.pid, signal.SIGKILL)
         training.communicate()
         raise
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path, processes: str) -> None:
+    training = started(tmp_path, "--processes", processes)
+    os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to every process
+    time.sleep(1)
+    os.killpg(training.pid, signal.SIGINT)  # and once more, out of impatience
+    out, err = ended(training)
     assert training.returncode == 130, err
     assert "Traceback" not in out + err
     assert "goes on from there" in " ".join(out.split())
-    _, about = load_model(checkpoint)
-    assert about["step"] < 100_000
+    path = tmp_path / "bidirectional" / "checkpoint.safetensors"
+    assert load_model(path)[1]["step"] < 100_000
+
+
+def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:
+    training = started(tmp_path, "--processes", "2")
+    listed = ["ps", "-A", "-ww", "-o", "pid,ppid,args"]
+    lines = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
+    mine = [line.split()[0] for line in lines if line.split()[1] == str(training.pid)]
+    for pid in mine:  # one that shares the work, and one that minds what they share
+        os.kill(int(pid), signal.SIGKILL)
+    out, err = ended(training)
+    assert len(mine) == 2
+    assert training.returncode == 2, err
+    assert "ended unexpectedly; the last checkpoint is kept" in err
+    assert "Traceback" not in out + err
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "either --task digits or --manifest"),
-        (["--task", "digits", "--manifest", "x.tsv"], "not both"),
-        (["--manifest", "nowhere.tsv"], "nowhere.tsv"),
-        (["--manifest", str(MANIFEST), "--steps", "0"], "at least 1 step"),
+        ([], "either --task digits or --data"),
+        (["--task", "digits", "--data", "x.tsv"], "not both"),
+        (["--data", "nowhere.tsv"], "nowhere.tsv"),
+        (["--data", str(SAMPLES), "--steps", "0"], "--steps is at least 1, not 0"),
+        (["--data", str(SAMPLES), "--steps", "5", "--epochs", "5"], "either --steps or --epochs"),
+        (["--task", "digits", "--epochs", "5"], "have no epochs: say --steps"),
+        (["--data", str(SAMPLES), "--heads", "0,x"], "--heads is frames from 0"),
+        (["--data", str(SAMPLES), "--heads=-1"], "--heads is frames from 0"),
+        (["--task", "digits", "--batch-seconds", "60"], "a size of their own"),
+        (["--data", str(SAMPLES), "--models", "bidirectional", "--heads", "0"], "not trained"),
+        (["--data", str(SAMPLES), "--shifts", "3"], "--shifts is heads and frames"),
+        (
+            ["--data", str(SAMPLES), "--models", "bidirectional", "--distill", "1"],
+            "about the streaming model, which is not trained",
+        ),
+        (
+            ["--data", str(SAMPLES), "--models", "streaming", "--shifts", "0:1"],
+            "shift_frames has no effect without a teacher",
+        ),
         (
             [
-                *("--manifest", str(MANIFEST)),
+                *("--data", str(SAMPLES)),
                 *("--preset", "deep-speech-2-research", "--models", "streaming"),
             ],
             "cannot stream; choose --preset deep-speech-2-deployed",
@@ -88,11 +165,18 @@ def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_told_in_one_line(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path))
     with pytest.raises(SystemExit) as stopped:
-        main(["train", *arguments])
+        main(["train", *arguments, "--threads", "1", "--out", str(tmp_path / "out")])
     assert stopped.value.code == 2
     err = capsys.readouterr().err
     assert told in err
     assert err.count("\n") == 1
+    assert torch.get_num_threads() == 1
+    assert not list(tmp_path.rglob("*.safetensors"))

@@ -121,5 +121,6 @@ def test_audio_comes_at_the_rate_that_is_asked(tmp_path: Path) -> None:
 def test_utterances_are_themselves() -> None:
     one = Utterance(name="a", samples=np.zeros(3, np.float32), text="a")
     twin = Utterance(name="a", samples=np.zeros(3, np.float32), text="a")
+    assert one.speaker == ""
     assert one != twin  # and not an error about the truth of an array
     assert len({one, twin, one}) == 2

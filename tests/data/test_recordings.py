@@ -1,97 +1,170 @@
-"""A user's own recordings: what is left out, and what a batch is."""
+"""Recordings as batches: what is left out, what a batch is, and what is loaded when."""
 
 import dataclasses
+import math
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import Recordings, Utterance
+import nearfuture.data.recordings
+from nearfuture.data import Augmentation, Batch, Recordings, corpus_folder, load_utterances
+from nearfuture.data.item import Item, load_item
+from nearfuture.data.source import read_source
 from nearfuture.error import NearfutureError
-from tests.data.fixtures import tone, write_manifest
+from tests.data.fixtures import tone
+
+PLAIN = Augmentation.none()
 
 
-def many(count: int = 40, *, rate: int = 8000) -> list[Utterance]:
+def listed(count: int = 40) -> list[Item]:
+    """Items of known lengths, whose files nobody may open."""
     rng = np.random.default_rng(0)
     return [
-        Utterance(name=str(n), samples=tone(300, float(rng.uniform(0.3, 4.0)), rate), text="a")
+        Item(name=str(n), path=Path("gone.wav"), text="a", duration_s=float(rng.uniform(0.3, 4.0)))
         for n in range(count)
     ]
 
 
-def corpus(folder: Path) -> Path:
-    soundfile.write(folder / "good.wav", tone(300, 0.5), 8000)
-    soundfile.write(folder / "fast.flac", tone(300, 0.5, 16000), 16000)
-    soundfile.write(folder / "silent.wav", np.zeros(0, np.float32), 8000)
-    (folder / "empty.wav").write_bytes(b"")
-    (folder / "text.wav").write_text("this is a letter, not a recording\n" * 9)
-    soundfile.write(folder / "mute.wav", tone(300, 0.5), 8000)
-    soundfile.write(folder / "nan.wav", np.full(100, np.nan), 8000, subtype="FLOAT")
-    rows = [
-        ("good.wav", "Hello, world!", "train"),
-        ("empty.wav", "one", "train"),
-        ("text.wav", "two", "train"),
-        ("gone.wav", "three", "train"),
-        ("mute.wav", " ?! ", "train"),
-        ("silent.wav", "four", "train"),
-        ("nan.wav", "five", "train"),
-        ("fast.flac", "six", "dev"),
-    ]
-    return write_manifest(
-        folder, [dict(zip(("path", "transcript", "split"), row, strict=True)) for row in rows]
+def written(folder: Path, seconds: list[float], *, rate: int = 8000) -> list[Item]:
+    """Items with files: tones of 200, 230, 260 … Hz, whose lengths nobody wrote down."""
+    items = []
+    for number, length in enumerate(seconds):
+        path = folder / f"{number}.wav"
+        soundfile.write(path, tone(200 + 30 * number, length, rate), rate)
+        items.append(Item(name=f"item {number}", path=path, text="a", speaker=f"s{number}"))
+    return items
+
+
+def same(one: Batch, two: Batch) -> bool:
+    def names(batch: Batch) -> list[tuple[str, str, str]]:
+        return [(u.name, u.text, u.speaker) for u in batch.utterances]
+
+    return (names(one), one.skipped, one.epoch) == (names(two), two.skipped, two.epoch) and all(
+        np.array_equal(a.samples, b.samples)
+        for a, b in zip(one.utterances, two.utterances, strict=True)
     )
 
 
-def test_what_cannot_be_read_is_named_and_not_fatal(tmp_path: Path) -> None:
-    recordings = Recordings.load(corpus(tmp_path), rate=8000)
-    assert [Path(one.name).name for one in recordings.utterances] == ["good.wav", "fast.flac"]
-    assert recordings.utterances[0].text == "hello world"
-    assert [one.samples.size for one in recordings.utterances] == [4000, 4000]
+class Counted:
+    """Stands before `load_item` and writes down what is loaded."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.names: list[str] = []
+        monkeypatch.setattr(nearfuture.data.recordings, "load_item", self)
+
+    def __call__(self, item: Item, rate: int) -> np.ndarray:
+        self.names.append(item.name)
+        return load_item(item, rate)
+
+
+# What is left out
+
+
+def test_what_cannot_be_trained_on_is_named_and_not_fatal(tmp_path: Path) -> None:
+    (good, empty, text) = written(tmp_path, [0.5, 0.5, 0.5])
+    empty.path.write_bytes(b"")
+    text.path.write_text("this is a letter, not a recording\n" * 9)
+    items = [
+        empty,
+        text,
+        good,
+        Item(name="silent", path=good.path, text="a", duration_s=0.0),
+        Item(name="unknown", path=good.path, text="a", duration_s=math.nan),
+        Item(name="mute", path=good.path, text="", duration_s=0.5),
+        Item(name="long", path=good.path, text="a", duration_s=31.0),
+    ]
+    recordings = Recordings(items, rate=8000)
+    assert recordings.items == (good,)
     reasons = {
-        "empty.wav": "is empty",
-        "text.wav": "no audio that can be read: found text",
-        "gone.wav": "no such file",
-        "mute.wav": "its transcript is empty",
-        "silent.wav": "it holds no samples",
-        "nan.wav": "not finite",
+        str(empty.path): "is empty",
+        str(text.path): "no audio that can be read",
+        "silent": "it is 0.0 s long",
+        "unknown": "it is nan s long",
+        "mute": "its transcript is empty",
+        "long": "it is 31.0 s long, over the limit of 30 s",
     }
-    assert len(recordings.skipped) == len(reasons)
-    for line, (name, reason) in zip(recordings.skipped, reasons.items(), strict=True):
-        assert str(tmp_path / name) in line
+    assert len(recordings.left_out) == len(reasons)
+    for line, (name, reason) in zip(recordings.left_out, reasons.items(), strict=True):
+        assert name in line
         assert reason in line
         assert "\n" not in line
 
 
-def test_a_split_is_only_itself(tmp_path: Path) -> None:
-    path = corpus(tmp_path)
-    assert [one.text for one in Recordings.load(path, rate=8000, split="dev").utterances] == ["six"]
-    train = Recordings.load(path, rate=8000, split="train")
-    assert [one.text for one in train.utterances] == ["hello world"]
-    with pytest.raises(NearfutureError, match=r"manifest\.tsv holds nothing to train on.*no rows"):
-        Recordings.load(path, rate=8000, split="test")
-    # Without such a column all rows are of every split.
-    write_manifest(tmp_path, [{"path": "good.wav", "transcript": "a"}])
-    assert len(Recordings.load(path, rate=8000, split="train").utterances) == 1
+def test_the_limit_itself_is_not_over_it() -> None:
+    items = [Item(name="a", path=Path("a"), text="a", duration_s=30.0)]
+    assert Recordings(items, rate=8000).left_out == ()
+    with pytest.raises(NearfutureError, match=r"nothing to train on: a: .*over the limit of 29 s"):
+        Recordings(items, rate=8000, longest_s=29.0)
 
 
-def test_nothing_left_is_refused_with_reasons(tmp_path: Path) -> None:
-    path = write_manifest(tmp_path, [{"path": "gone.wav", "transcript": "a"}])
-    with pytest.raises(NearfutureError, match=r"nothing to train on: .*gone\.wav"):
-        Recordings.load(path, rate=8000)
+def test_nothing_is_refused() -> None:
+    with pytest.raises(NearfutureError, match="nothing to train on: there are no recordings"):
+        Recordings([], rate=8000)
 
 
-def test_progress_goes_from_nothing_to_everything(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [{"seconds_per_batch": 0.0}, {"longest_s": math.nan}, {"longest_s": -1.0}, {"cache_mb": -1.0}],
+)
+def test_a_limit_that_is_none_is_refused(options: dict[str, float]) -> None:
+    (name,) = options
+    with pytest.raises(NearfutureError, match=f"{name} is {options[name]}"):
+        Recordings(listed(), rate=8000, **options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("text", "needed"), [("abcde", 5), ("aabbb", 8)])
+def test_what_ctc_cannot_spell_is_left_out(text: str, needed: int) -> None:
+    def left_out(seconds: float, frame_ms: float | None) -> tuple[str, ...]:
+        items = [Item(name="a", path=Path("a"), text=text, duration_s=seconds), *listed(1)]
+        return Recordings(items, rate=8000, frame_ms=frame_ms).left_out
+
+    enough, little = needed * 0.04, needed * 0.04 - 0.041
+    assert left_out(enough, 40.0) == left_out(little, None) == ()
+    (line,) = left_out(little, 40.0)
+    assert f"a: its transcript needs {needed} frames" in line
+
+
+def test_progress_goes_from_nothing_to_everything() -> None:
     calls: list[tuple[int, int]] = []
-    Recordings.load(corpus(tmp_path), rate=8000, progress=lambda done, of: calls.append((done, of)))
-    assert calls == [(n, 8) for n in range(9)]
+    Recordings(listed(3), rate=8000, progress=lambda done, of: calls.append((done, of)))
+    assert calls == [(n, 3) for n in range(4)]
 
 
-# Batches
+def test_one_of_60_seconds_among_those_of_3(tmp_path: Path) -> None:
+    items = written(tmp_path, [3.0] * 6)
+    long = Item(name="long", path=tmp_path / "long.wav", text="a", duration_s=60.0)
+    recordings = Recordings(
+        [*items, long], rate=8000, seconds_per_batch=9.0, augmentation=PLAIN, longest_s=30.0
+    )
+    assert len(recordings.left_out) == 1
+    assert recordings.left_out[0].startswith("long: it is 60.0 s long")
+    for step in range(4):  # its file, which is not there, is never opened
+        batch = recordings.batch(step)
+        assert batch.skipped == ()
+        assert [one.samples.size for one in batch.utterances] == [24000] * 3
 
 
-def test_every_utterance_comes_once_an_epoch() -> None:
-    recordings = Recordings(utterances=many(), rate=8000, seconds_per_batch=9.0)
+def test_a_length_that_was_a_lie_does_not_fill_the_memory(tmp_path: Path) -> None:
+    items = written(tmp_path, [3.0, 60.0])
+    lied = dataclasses.replace(items[1], name="lied", duration_s=None)
+    recordings = Recordings([items[0], lied], rate=8000, longest_s=61.0, augmentation=PLAIN)
+    assert recordings.left_out == ()
+    recordings.longest_s = 30.0  # as if the header had said less than there is
+    batch = recordings.batch(0)
+    assert [one.name for one in batch.utterances] == ["item 0"]
+    assert batch.skipped == (
+        "lied: it is 60.0 s long, over the limit of 30 s: cut it into shorter ones, or raise the "
+        "limit",
+    )
+
+
+# Epochs
+
+
+def test_every_recording_comes_once_an_epoch() -> None:
+    recordings = Recordings(listed(), rate=8000, seconds_per_batch=9.0)
     epochs = [recordings.epoch(number) for number in range(4)]
     for batches in epochs:
         assert sorted(index for batch in batches for index in batch) == list(range(40))
@@ -100,18 +173,64 @@ def test_every_utterance_comes_once_an_epoch() -> None:
     assert len({str(sorted(map(sorted, batches))) for batches in epochs}) == 4
 
 
-def test_steps_walk_through_the_epochs() -> None:
-    recordings = Recordings(utterances=many(), rate=8000, seconds_per_batch=9.0)
-    expected = [batch for number in range(3) for batch in recordings.epoch(number)]
-    fresh = Recordings(utterances=many(), rate=8000, seconds_per_batch=9.0)
-    for step, batch in enumerate(expected):
-        assert [one.name for one in fresh.batch(step)] == [str(index) for index in batch]
+def test_the_first_epoch_goes_from_short_to_long() -> None:
+    recordings = Recordings(listed(), rate=8000, seconds_per_batch=9.0)
+
+    def lengths(number: int) -> list[float]:
+        return [
+            recordings.items[index].duration_s or 0.0
+            for batch in recordings.epoch(number)
+            for index in batch
+        ]
+
+    assert lengths(0) == sorted(lengths(0))
+    assert lengths(1) != sorted(lengths(1))
+    longest = [max(recordings.items[i].duration_s or 0.0 for i in b) for b in recordings.epoch(1)]
+    assert longest != sorted(longest)
+
+
+def test_the_first_epoch_can_be_like_the_others() -> None:
+    sorted_first = Recordings(listed(), rate=8000, seconds_per_batch=9.0)
+    plain = Recordings(listed(), rate=8000, seconds_per_batch=9.0, sorta_grad=False)
+    longest = [max(plain.items[i].duration_s or 0.0 for i in batch) for batch in plain.epoch(0)]
+    assert longest != sorted(longest)
+    assert plain.epoch(1) == sorted_first.epoch(1)
+
+
+def test_epochs_follow_from_the_seed_in_any_order() -> None:
+    one, two = (Recordings(listed(), rate=8000, seconds_per_batch=9.0) for _ in range(2))
+    backwards = [one.epoch(number) for number in reversed(range(8))][::-1]
+    assert backwards == [two.epoch(number) for number in range(8)]
+    assert one.steps(8) == two.steps(8) == sum(map(len, backwards))
+    assert (one.steps(0), one.steps_per_epoch) == (0, len(backwards[0]))
+    other = Recordings(listed(), rate=8000, seconds_per_batch=9.0, seed=1)
+    assert other.epoch(1) != one.epoch(1)
+    assert other.epoch(0) == one.epoch(0)  # by length
+
+
+def test_few_plans_are_kept() -> None:
+    recordings = Recordings(listed(), rate=8000, seconds_per_batch=9.0)
+    recordings.steps(50)
+    assert len(recordings._plans) <= 3
+
+
+def test_steps_walk_through_the_epochs(tmp_path: Path) -> None:
+    items = written(tmp_path, [0.1 + 0.01 * n for n in range(12)])
+    walking, jumping = (
+        Recordings(items, rate=8000, seconds_per_batch=0.5, augmentation=PLAIN) for _ in range(2)
+    )
+    expected = [(number, batch) for number in range(3) for batch in walking.epoch(number)]
+    for step in [*range(len(expected)), 3, len(expected) - 1, 0]:
+        number, indices = expected[step]
+        batch = (jumping if step % 2 else walking).batch(step)
+        assert [one.name for one in batch.utterances] == [f"item {index}" for index in indices]
+        assert batch.epoch == number
 
 
 @pytest.mark.parametrize("cap", [2.0, 5.0, 30.0, 1000.0])
 def test_a_batch_is_at_most_so_many_seconds_with_padding(cap: float) -> None:
-    recordings = Recordings(utterances=many(), rate=8000, seconds_per_batch=cap)
-    sizes = np.array([one.samples.size / 8000 for one in recordings.utterances])
+    recordings = Recordings(listed(), rate=8000, seconds_per_batch=cap)
+    sizes = np.array([one.duration_s for one in recordings.items])
     for number in range(3):
         batches = recordings.epoch(number)
         for batch in batches:
@@ -119,40 +238,214 @@ def test_a_batch_is_at_most_so_many_seconds_with_padding(cap: float) -> None:
         assert cap < 1000 or len(batches) == 1
 
 
-def test_little_of_a_batch_is_padding() -> None:
-    recordings = Recordings(utterances=many(200), rate=8000, seconds_per_batch=20.0)
-    sizes = np.array([one.samples.size / 8000 for one in recordings.utterances])
-    full = sum(sizes[batch].max() * len(batch) for batch in recordings.epoch(0))
-    assert sizes.sum() / full > 0.75
+@pytest.mark.parametrize("number", [0, 1])
+def test_little_of_a_batch_is_padding(number: int) -> None:
+    recordings = Recordings(listed(200), rate=8000, seconds_per_batch=20.0)
+    sizes = np.array([one.duration_s for one in recordings.items])
+    full = sum(sizes[batch].max() * len(batch) for batch in recordings.epoch(number))
+    assert sizes.sum() / full > (0.9 if number == 0 else 0.75)
 
 
-def test_a_batch_is_a_pure_function_of_the_step() -> None:
-    one, two = (Recordings(utterances=many(), rate=8000, seconds_per_batch=9.0) for _ in range(2))
-    for step in (30, 0, 17):
-        two.batch(step)
+def test_the_hours_are_those_that_are_left() -> None:
+    items = [Item(name=str(n), path=Path("a"), text="a", duration_s=n) for n in (9.0, 27.0, 99.0)]
+    assert Recordings(items, rate=8000).hours == pytest.approx(0.01)
+
+
+# Batches
+
+
+def ten(tmp_path: Path, **options: object) -> Recordings:
+    items = written(tmp_path, [0.2 + 0.02 * n for n in range(10)])
+    return Recordings(items, rate=8000, seconds_per_batch=1.3, **options)  # type: ignore[arg-type]
+
+
+def test_a_batch_is_a_pure_function_of_the_step(tmp_path: Path) -> None:
+    one, two = ten(tmp_path), ten(tmp_path)
+    backwards = {step: two.batch(step) for step in (30, 17, 0)}
     for step in (0, 17, 30):
-        for a, b in zip(one.batch(step), two.batch(step), strict=True):
-            assert (a.name, a.text) == (b.name, b.text)
-            np.testing.assert_array_equal(a.samples, b.samples)
-    other = Recordings(utterances=many(), rate=8000, seconds_per_batch=9.0, seed=1)
-    assert [u.name for u in other.batch(0)] != [u.name for u in one.batch(0)]
+        assert same(one.batch(step), backwards[step])
+    assert not same(one.batch(0), ten(tmp_path, seed=1).batch(0))
 
 
-def test_a_replaced_option_counts_from_the_start() -> None:
-    recordings = Recordings(utterances=many(), rate=8000, seconds_per_batch=9.0)
-    recordings.batch(0)
-    replaced = dataclasses.replace(recordings, seconds_per_batch=1000.0)
-    assert len(replaced.epoch(0)) == 1
+def test_prefetching_changes_nothing(tmp_path: Path) -> None:
+    ahead, alone = ten(tmp_path), ten(tmp_path, prefetch=False)
+    for step in (0, 1, 2, 9, 10, 4, 4, 5):
+        assert same(ahead.batch(step), alone.batch(step))
 
 
-def test_a_batch_varies_speed_level_and_noise() -> None:
-    recordings = Recordings(utterances=many(8), rate=8000, speed=0.1, seconds_per_batch=1000.0)
-    first, second = recordings.batch(0), recordings.batch(1)
-    originals = {one.name: one.samples for one in recordings.utterances}
-    for one in first + second:
-        original = originals[one.name]
-        assert original.size / 1.1 - 1 <= one.samples.size <= original.size / 0.9 + 1
-        assert abs(one.samples).max() <= 1
-        assert np.isfinite(one.samples).all()
-    by_name = {one.name: one.samples.size for one in first}
-    assert any(by_name[one.name] != one.samples.size for one in second)
+def test_the_cache_changes_nothing(tmp_path: Path) -> None:
+    kept, none = ten(tmp_path), ten(tmp_path, cache_mb=0.0)
+    for step in range(12):
+        assert same(kept.batch(step), none.batch(step))
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 7])
+def test_ranks_together_have_the_global_batch(tmp_path: Path, ranks: int) -> None:
+    alone = ten(tmp_path)
+    shares = [ten(tmp_path) for _ in range(ranks)]
+    for step in range(6):
+        whole = alone.batch(step)
+        parts = [one.batch(step, rank=rank, ranks=ranks) for rank, one in enumerate(shares)]
+        assert {part.epoch for part in parts} == {whole.epoch}
+        for rank, part in enumerate(parts):
+            assert same(part, dataclasses.replace(whole, utterances=whole.utterances[rank::ranks]))
+
+
+def test_a_rank_loads_its_own_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    recordings = ten(tmp_path, prefetch=False)
+    batch = recordings.batch(0, rank=1, ranks=2)
+    assert counted.names == [one.name for one in batch.utterances]
+    assert len(counted.names) == len(recordings.epoch(0)[0]) // 2
+
+
+def test_audio_is_loaded_once_when_it_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(monkeypatch)
+    recordings = ten(tmp_path, prefetch=False)
+    assert counted.names == []
+    for step in range(recordings.steps(3)):
+        recordings.batch(step)
+    assert sorted(counted.names) == sorted(one.name for one in recordings.items)
+
+
+def test_the_cache_keeps_to_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = Counted(monkeypatch)
+    limited = ten(tmp_path, prefetch=False, cache_mb=0.012)  # of 46 kB
+    for step in range(limited.steps(1)):
+        limited.batch(step)
+    assert 0.009e6 < limited._cache.size <= 0.012e6
+    once = len(counted.names)
+    for step in range(limited.steps(1), limited.steps(2)):
+        limited.batch(step)
+    assert once == 10
+    assert len(counted.names) - once == 7  # the three shortest came first and are kept
+
+
+def test_a_file_that_fails_is_named_every_time_and_the_others_are_trained_on(
+    tmp_path: Path,
+) -> None:
+    items = [dataclasses.replace(one, duration_s=0.5) for one in written(tmp_path, [0.5] * 4)]
+    items[1].path.write_bytes(b"\0" * 100)
+    items[2].path.unlink()
+    recordings = Recordings(items, rate=8000)
+    assert recordings.left_out == ()
+    for step in range(3):
+        batch = recordings.batch(step)
+        assert sorted(one.name for one in batch.utterances) == ["item 0", "item 3"]
+        assert len(batch.skipped) == 2
+        for item in items[1:3]:
+            assert any(line.startswith(item.name) for line in batch.skipped)
+            assert any(str(item.path) in line for line in batch.skipped)
+    # What fails takes nothing from the others.
+    alone = Recordings(items, rate=8000).batch(0, rank=3, ranks=4)
+    place = recordings.epoch(0)[0].index(3)
+    assert place == 3
+    assert np.array_equal(alone.utterances[0].samples, recordings.batch(0).utterances[1].samples)
+
+
+def test_a_batch_of_which_nothing_can_be_loaded_is_empty() -> None:
+    recordings = Recordings(listed(3), rate=8000)
+    batch = recordings.batch(0)
+    assert batch.utterances == []
+    assert [line[:1] for line in sorted(batch.skipped)] == ["0", "1", "2"]
+
+
+def test_rates_may_differ(tmp_path: Path) -> None:
+    items = []
+    for rate in (8000, 16000, 44100):
+        path = tmp_path / f"{rate}.wav"
+        soundfile.write(path, tone(440, 0.5, rate), rate)
+        items.append(Item(name=str(rate), path=path, text="a"))
+    for rate in (8000, 16000):
+        batch = Recordings(items, rate=rate, augmentation=PLAIN).batch(0)
+        assert len(batch.utterances) == 3
+        for one in batch.utterances:
+            assert one.samples.size == rate // 2
+            assert np.argmax(abs(np.fft.rfft(one.samples))) == 220
+
+
+def test_parts_of_a_file_are_recordings_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    soundfile.write(path, np.concatenate([tone(300, 0.5), tone(600, 1.0)]), 8000)
+    items = [
+        Item(name="first", path=path, text="a", duration_s=0.5),
+        Item(name="rest", path=path, text="a", start_s=0.5),
+    ]
+    batch = Recordings(items, rate=8000, augmentation=PLAIN).batch(0)
+    found = [
+        (u.name, u.samples.size, np.argmax(abs(np.fft.rfft(u.samples)))) for u in batch.utterances
+    ]
+    assert found == [("first", 4000, 150), ("rest", 8000, 600)]
+
+
+def test_plain_recordings_are_as_they_were(tmp_path: Path) -> None:
+    recordings = ten(tmp_path, augmentation=PLAIN)
+    names = {item.name: item for item in recordings.items}
+    for step in range(recordings.steps(1)):
+        for one in recordings.batch(step).utterances:
+            samples = load_item(names.pop(one.name), 8000)
+            np.testing.assert_allclose(one.samples, samples, atol=1e-5)
+    assert names == {}
+
+
+def test_recordings_vary_from_epoch_to_epoch(tmp_path: Path) -> None:
+    items = written(tmp_path, [0.5] * 4)
+    noises = [np.sign(tone(700, 0.3))]
+    recordings = Recordings(items, rate=8000, noises=noises, rooms=[np.ones(1, np.float32)])
+    first, second = (
+        {one.name: one.samples for one in recordings.batch(step).utterances} for step in (0, 1)
+    )
+    assert set(first) == set(second) == {f"item {n}" for n in range(4)}
+    for name, samples in first.items():
+        assert not np.array_equal(samples, second[name])
+        assert abs(samples).max() <= 1
+
+
+def test_noises_and_rooms_are_used(tmp_path: Path) -> None:
+    always = dataclasses.replace(PLAIN, noise=1.0, noise_snr_db=(0.0, 0.0))
+    items = written(tmp_path, [0.5])
+    noises = [tone(1000, 0.7)]
+    (one,) = Recordings(items, rate=8000, noises=noises, augmentation=always).batch(0).utterances
+    spectrum = abs(np.fft.rfft(one.samples))
+    assert set(np.argsort(spectrum)[-2:]) == {100, 500}
+    echo = np.zeros(801, np.float32)
+    echo[[0, 800]] = 1.0, 0.9
+    always = dataclasses.replace(PLAIN, reverberation=1.0)
+    (one,) = Recordings(items, rate=8000, rooms=[echo], augmentation=always).batch(0).utterances
+    dry = load_item(items[0], 8000)
+    wet = np.convolve(dry, echo)[:4000] / np.sqrt(1.81)
+    np.testing.assert_allclose(one.samples, wet, atol=1e-4)
+
+
+# In memory
+
+
+def test_utterances_are_loaded_as_they_are(tmp_path: Path) -> None:
+    items = written(tmp_path, [0.5, 0.25, 0.3])
+    items[1].path.write_bytes(b"RIFF")
+    utterances, skipped = load_utterances(items, 8000)
+    assert [(u.name, u.text, u.speaker) for u in utterances] == [
+        ("item 0", "a", "s0"),
+        ("item 2", "a", "s2"),
+    ]
+    for one, item in zip(utterances, (items[0], items[2]), strict=True):
+        np.testing.assert_array_equal(one.samples, load_item(item, 8000))
+    assert len(skipped) == 1
+    assert str(items[1].path) in skipped[0]
+
+
+def test_a_real_corpus_is_trained_on() -> None:
+    folder = corpus_folder("speechocean762")
+    if folder is None:
+        pytest.skip("needs the corpus 'speechocean762' under NEARFUTURE_CORPORA")
+    items = [one for one in read_source(folder).items if one.split == "train"][:120]
+    recordings = Recordings(items, rate=16000, seconds_per_batch=60.0)
+    assert recordings.left_out == ()
+    assert len(recordings.items) == 120
+    batch = recordings.batch(0)
+    assert batch.skipped == ()
+    seconds = [one.samples.size / 16000 for one in batch.utterances]
+    # Before augmentation: 10 % slower and 0.3 s at both ends at most.
+    assert max(seconds) * len(seconds) <= 60 / 0.9 + 0.6 / 0.9 * len(seconds) + 1

@@ -72,6 +72,30 @@ def test_bands_of_a_channel_share_their_statistics() -> None:
     assert [tuple(p.shape) for p in ours.parameters()] == [(2,), (2,)]
 
 
+def test_processes_that_share_a_batch_normalise_it_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Another process that has just the same part of the batch: every sum is twice as large.
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda sums: sums.mul_(2))
+    alone, shared = (SequenceBatchNorm(6, bands=3).double() for _ in range(2))
+    shared.shared = True
+    part = batch(6)
+    whole = torch.cat([part, part]).requires_grad_()
+    part.requires_grad_()
+    expected, _ = alone(whole, LENGTHS.repeat(2))
+    y, _ = shared(part, LENGTHS)
+    torch.testing.assert_close(y, expected[:4], rtol=0, atol=1e-12)
+    weights = torch.randn_like(y)
+    (expected * weights.repeat(2, 1, 1)).sum().backward()
+    (y * weights).sum().backward()
+    torch.testing.assert_close(part.grad, whole.grad[:4], rtol=0, atol=1e-12)
+    for name in ("running_mean", "running_var"):
+        torch.testing.assert_close(getattr(shared, name), getattr(alone, name))
+    shared.eval()  # running averages are everybody's: there is nothing to sum
+    monkeypatch.setattr(torch.distributed, "all_reduce", lambda sums: pytest.fail("at inference"))
+    shared(part, LENGTHS)
+
+
 def test_gradients_in_train_mode_are_the_true_ones() -> None:
     layer = SequenceBatchNorm(4, bands=2).double()
     x = batch(4, fill=1e3).requires_grad_()

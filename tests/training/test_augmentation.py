@@ -4,14 +4,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from nearfuture.training.augmentation import spec_augment
+from nearfuture.training.augmentation import SpecAugment, generators
 
 
 def blanked(lengths: list[int], seed: int, frames: int = 60, **options: int) -> Tensor:
     """(B, T, M) bool: where ones have become 0."""
     x = torch.ones(len(lengths), frames, 40)
-    generator = torch.Generator().manual_seed(seed)
-    return spec_augment(x, torch.tensor(lengths), generator, **options) == 0
+    rows = generators(seed, 0, [str(row) for row in range(len(lengths))])
+    return SpecAugment(**options)(x, torch.tensor(lengths), rows) == 0
 
 
 def test_it_follows_from_its_generator_and_from_nothing_else() -> None:
@@ -60,14 +60,33 @@ def test_rows_differ_and_most_of_a_row_is_left() -> None:
 def test_what_is_not_blanked_is_untouched() -> None:
     x = torch.randn(3, 50, 40)
     kept = x.clone()
-    y = spec_augment(x, torch.tensor([50, 20, 0]), torch.Generator().manual_seed(0))
+    y = SpecAugment()(x, torch.tensor([50, 20, 0]), generators(0, 0, ["a", "b", "c"]))
     assert torch.equal(x, kept)
     assert ((y == x) | (y == 0)).all()
 
 
 def test_no_frames_and_no_rows() -> None:
-    generator = torch.Generator().manual_seed(0)
     for shape in ((2, 0, 40), (0, 5, 40)):
         x = torch.zeros(shape)
-        y = spec_augment(x, torch.zeros(shape[0], dtype=torch.int64), generator)
+        rows = generators(0, 0, ["row"] * shape[0])
+        y = SpecAugment()(x, torch.zeros(shape[0], dtype=torch.int64), rows)
         assert y.shape == shape
+
+
+def test_a_row_is_the_same_in_any_company() -> None:
+    names, lengths = ["a", "b", "c"], torch.tensor([60, 43, 20])
+    x = torch.ones(3, 60, 40)
+    together = SpecAugment()(x, lengths, generators(1, 7, names))
+    for row, name in enumerate(names):
+        alone = SpecAugment()(x[row : row + 1], lengths[row : row + 1], generators(1, 7, [name]))
+        assert torch.equal(alone[0], together[row])
+
+
+def test_an_utterance_is_blanked_differently_in_every_step_and_by_every_seed() -> None:
+    x, n = torch.ones(1, 60, 40), torch.tensor([60])
+    seen = {
+        str(SpecAugment()(x, n, generators(seed, step, ["a"])).tolist())
+        for seed in range(3)
+        for step in range(5)
+    }
+    assert len(seen) == 15

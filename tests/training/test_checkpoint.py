@@ -8,36 +8,40 @@ import pytest
 import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
-from torch import optim
 
 from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
-from nearfuture.training import Checkpoint, load_model
+from nearfuture.training import Checkpoint, TrainingOptions, load_model
+from nearfuture.training.averaging import Average
+from nearfuture.training.optimizer import Optimizer
 from tests.training.tones import CONFIG
 
 
 def checkpoint(*, steps: int = 2, **options: Any) -> Checkpoint:
     torch.manual_seed(0)
     model = Recognizer(CONFIG)
-    optimizer = optim.AdamW(model.parameters())
+    average = Average(model, 0.9)
+    optimizer = Optimizer(model, TrainingOptions())
     for _ in range(steps):
         outputs, _ = model(torch.randn(2, 20, 20), torch.tensor([20, 9]))
-        optimizer.zero_grad()
+        model.zero_grad()
         sum(output.square().mean() for output in outputs).backward()
-        optimizer.step()
-    history = [{"step": 50, "loss": 1.5}]
+        optimizer.step(1.0)
+        average.update()
     return Checkpoint(
-        model=model,
+        average=average,
         optimizer=optimizer,
         step=steps,
         options={"seed": 3, **options},
-        history=history,
+        history=[{"step": 50, "loss": 1.5}],
+        left_out=4,
+        looked=2,
+        best={"cer": 0.25, "step": 2},
     )
 
 
 def moments(of: Checkpoint) -> dict[str, torch.Tensor]:
-    state = of.optimizer.state_dict()["state"]
-    return {f"{i}.{name}": value for i, held in state.items() for name, value in held.items()}
+    return of.optimizer.state()
 
 
 def test_what_is_saved_comes_back(tmp_path: Path) -> None:
@@ -45,11 +49,15 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     saved.model.features.fit(torch.randn(30, 20))
     saved.save(path)
     fresh = checkpoint(steps=0)
-    fresh.history = []
+    fresh.history, fresh.left_out, fresh.looked, fresh.best = [], 0, 0, {}
     fresh.restore(path)
-    assert (fresh.step, fresh.history) == (2, saved.history)
-    for name, value in saved.model.state_dict().items():
-        assert torch.equal(fresh.model.state_dict()[name], value)
+    assert (fresh.step, fresh.history, fresh.left_out) == (2, saved.history, 4)
+    assert (fresh.looked, fresh.best, fresh.average.updates) == (2, {"cer": 0.25, "step": 2}, 2)
+    for one, two in ((saved.model, fresh.model), (saved.average.model, fresh.average.model)):
+        for name, value in one.state_dict().items():
+            assert torch.equal(two.state_dict()[name], value)
+    weights = saved.model.state_dict().items()
+    assert any(not torch.equal(saved.average.model.state_dict()[n], v) for n, v in weights)
     before, after = moments(saved), moments(fresh)
     assert before.keys() == after.keys()
     assert all(torch.equal(after[name], value) for name, value in before.items())
@@ -77,7 +85,7 @@ def test_the_file_is_safetensors_and_json(tmp_path: Path) -> None:
             file.get_tensor(name)
     assert about["model"]["symbols"] == ["a", "b", "c", "d"]
     assert about["options"] == {"seed": 3, "task": "tones"}
-    assert {name.split(".")[0] for name in names} == {"model", "optimizer"}
+    assert {name.split(".")[0] for name in names} == {"model", "average", "optimizer"}
 
 
 def test_an_interrupted_write_leaves_the_old_one(
@@ -113,8 +121,15 @@ def test_a_model_is_loaded_ready_to_use(tmp_path: Path) -> None:
     model, about = load_model(path)
     assert not model.training
     assert model.config == CONFIG
-    assert about == {"step": 2, "seed": 3, "task": "tones", "history": saved.history}
-    for name, value in saved.model.state_dict().items():
+    assert about == {
+        "step": 2,
+        "seed": 3,
+        "task": "tones",
+        "history": saved.history,
+        "left_out": 4,
+        "best": {"cer": 0.25, "step": 2},
+    }
+    for name, value in saved.average.model.state_dict().items():
         assert torch.equal(model.state_dict()[name], value)
 
 
@@ -127,11 +142,15 @@ def write(path: Path, about: object, tensors: dict[str, torch.Tensor] | None = N
 
 
 ABOUT = {
-    "schema": 1,
+    "schema": 2,
     "model": json.loads(json.dumps(CONFIG.to_json())),
     "step": 1,
     "options": {"seed": 3},
     "history": [],
+    "left_out": 0,
+    "updates": 1,
+    "looked": 0,
+    "best": {},
 }
 
 
@@ -164,14 +183,17 @@ def spoil(path: Path, kind: str) -> None:
     elif kind == "no schema":
         write(path, {})
     elif kind == "incomplete":
-        write(path, {"schema": 1, "step": 3})
+        write(path, {"schema": 2, "step": 3})
     elif kind == "other weights":
         write(path, ABOUT)
     elif kind == "other shapes":
-        tensors = {f"model.{k}": torch.zeros(3) for k in checkpoint().model.state_dict()}
-        write(path, ABOUT, tensors)
+        names = checkpoint().model.state_dict()
+        kinds = ("model", "average")
+        write(path, ABOUT, {f"{kind}.{k}": torch.zeros(3) for kind in kinds for k in names})
     elif kind == "newer":
         write(path, {**ABOUT, "schema": 99})
+    elif kind == "older":
+        write(path, {**ABOUT, "schema": 1})
 
 
 REASONS = {
@@ -186,11 +208,12 @@ REASONS = {
     "no JSON": "is no checkpoint of nearfuture",
     "a list": "is no checkpoint of nearfuture",
     "a number": "is no checkpoint of nearfuture",
-    "no schema": "has schema None, this version reads 1",
-    "incomplete": "it lacks history, model, options",
+    "no schema": "has schema None, this version reads 2",
+    "incomplete": "it lacks best, history, left_out, looked, model, options, updates",
     "other weights": "does not hold the weights of its model",
     "other shapes": "does not hold the weights of its model",
-    "newer": "has schema 99, this version reads 1",
+    "newer": "has schema 99, this version reads 2",
+    "older": "has schema 1, this version reads 2",
 }
 
 
@@ -224,8 +247,35 @@ def test_a_training_of_another_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
     checkpoint().save(path)
     model = Recognizer(CONFIG.twin())
-    other = Checkpoint(
-        model=model, optimizer=optim.AdamW(model.parameters()), step=0, options={}, history=[]
-    )
+    optimizer = Optimizer(model, TrainingOptions())
+    other = Checkpoint(average=Average(model, 0.9), optimizer=optimizer, options={})
     with pytest.raises(NearfutureError, match="holds another model"):
         other.restore(path)
+
+
+@pytest.mark.parametrize("decay", ["none", "linear", "cosine"])
+def test_steps_may_change_only_where_nothing_follows_from_them(tmp_path: Path, decay: str) -> None:
+    path = tmp_path / "checkpoint.safetensors"
+    saved, more = checkpoint(decay=decay), checkpoint(decay=decay)
+    saved.options["steps"], more.options["steps"] = 10, 20
+    saved.save(path)
+    if decay == "none":
+        more.restore(path)
+        assert more.step == 2
+        return
+    with pytest.raises(NearfutureError, match=r"steps: 10 → 20.*unless decay is none"):
+        more.restore(path)
+
+
+def test_a_model_alone_is_loaded_but_not_resumed(tmp_path: Path) -> None:
+    saved, path = checkpoint(), tmp_path / "best.safetensors"
+    saved.save_model(path)
+    model, about = load_model(path)
+    assert about["best"] == {"cer": 0.25, "step": 2}
+    for name, value in saved.average.model.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+    before = {name: value.clone() for name, value in saved.model.state_dict().items()}
+    with pytest.raises(NearfutureError, match="holds a model alone") as error:
+        saved.restore(path)
+    assert "\n" not in str(error.value)
+    assert all(torch.equal(saved.model.state_dict()[name], value) for name, value in before.items())

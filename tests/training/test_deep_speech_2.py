@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from nearfuture.data import DigitRecordings, Recordings, Utterance
+from nearfuture.data import DigitRecordings, Utterance, load_utterances, read_source
 from nearfuture.data.digits import symbols
 from nearfuture.laws.stream import streamed, whole
 from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
@@ -25,7 +25,7 @@ from nearfuture.speech import (
     deep_speech_2_research,
 )
 from nearfuture.training import Trainer, TrainingOptions
-from nearfuture.training.trainer import padded
+from nearfuture.training.part import padded
 from tests.laws.cuts import random_partition
 from tests.training.tones import Listed
 
@@ -55,7 +55,7 @@ def spoken(fsdd: DigitRecordings) -> list[Utterance]:
 def synthesised() -> list[Utterance]:
     """The shorter half of the committed samples."""
     manifest = MODELS.parent / "samples" / "manifest.tsv"
-    every = Recordings.load(manifest, rate=8000).utterances
+    every, _ = load_utterances(read_source(manifest).items, 8000)
     return sorted(every, key=lambda one: len(one.samples))[:4]
 
 

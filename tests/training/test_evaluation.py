@@ -91,3 +91,9 @@ def test_nothing_and_too_little_to_hear() -> None:
         assert (words.deletions, characters.deletions, characters.errors) == (1, 2, 2)
     for words, _ in evaluate(model, [click, nothing, spoken("ab")], batch_size=2).values():
         assert words.reference == 2
+
+
+def test_a_model_of_another_precision_is_heard_as_it_is() -> None:
+    model, utterances = model_of(CONFIG), sentences(5, seed=2)
+    expected = evaluate(model, utterances)
+    assert evaluate(model.double(), utterances) == expected

@@ -1,110 +1,144 @@
-"""A job tells what it does, what it leaves out, and stops when it is told to."""
+"""A training of both models: what is told, what is kept, what it refuses."""
 
-import queue
-import threading
+import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+from safetensors.torch import load_file
 
-from nearfuture.data import read_manifest
+from nearfuture.error import NearfutureError
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.speech import tiny
-from nearfuture.training import TrainingOptions, load_model, session
-from nearfuture.training.session import Failure, Job, Message, Note, Outcome
+from nearfuture.training import Group, Progress, load_model, session
+from nearfuture.training.session import Note, Outcome, Request
 
-SAMPLES = MODELS.parent / "samples"
-
-
-def manifest(folder: Path, *, dev: bool) -> Path:
-    entries = read_manifest(SAMPLES / "manifest.tsv")
-    rows = [[str(entry.path), entry.transcript, "train"] for entry in entries[:3]]
-    rows += [[str(folder / "missing.wav"), "one", "train"], [str(entries[3].path), " ", "train"]]
-    rows += [[str(entries[4].path), entries[4].transcript, "dev" if dev else "train"]]
-    path = folder / "manifest.tsv"
-    lines = ["path\ttranscript\tsplit", *("\t".join(row) for row in rows)]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+pytestmark = pytest.mark.usefixtures("no_corpora")
+SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
 
 
-def ran(job: Job, monkeypatch: pytest.MonkeyPatch, stop: bool = False) -> tuple[list[Message], Any]:
-    """The messages of a job, and what it asked to export."""
-    exported: dict[str, Any] = {}
+@pytest.fixture(autouse=True)
+def exported(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What is asked to be exported; that takes seconds, and has tests of its own."""
+    asked: list[dict[str, Any]] = []
 
-    def export(model: object, folder: Path, **about: object) -> Path:
-        exported.update(about)
+    def export(model: object, folder: Path, **about: Any) -> Path:
+        asked.append(about)
         return folder
 
     monkeypatch.setattr(session, "export_bundle", export)
-    messages: queue.Queue[tuple[str, Message]] = queue.Queue()
-    told = threading.Event()
-    if stop:
-        told.set()
-    session.run(job, messages, told)  # type: ignore[arg-type]
-    return [messages.get()[1] for _ in range(messages.qsize())], exported
+    return asked
 
 
-def job(path: Path, folder: Path, steps: int = 1) -> Job:
-    options = TrainingOptions(steps=steps, warmup=1)
-    return Job(
-        name="streaming",
-        config=tiny(),
-        options=options,
-        manifest=path,
-        folder=folder / "mine" / "streaming",
-        threads=1,
+def request(folder: Path, **changes: Any) -> Request:
+    plain = Request(data=(SAMPLES,), preset="tiny", steps=3, folder=folder / "mine")
+    return dataclasses.replace(plain, **changes)
+
+
+def told(asked: Request, **options: Any) -> tuple[dict[str, Outcome], list[Any]]:
+    messages: list[Any] = []
+    outcomes = session.train(
+        asked, Group(), tell=lambda name, message: messages.append((name, message)), **options
     )
+    return outcomes, messages
 
 
-def test_what_is_left_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    messages, exported = ran(job(manifest(tmp_path, dev=True), tmp_path), monkeypatch)
-    skipped = [line for note in messages if isinstance(note, Note) for line in note.skipped]
-    assert len(skipped) == 2
-    assert any("missing.wav" in line for line in skipped)
-    assert any("transcript is empty" in line for line in skipped)
-    outcome = messages[-1]
-    assert isinstance(outcome, Outcome)
-    assert outcome.done
-    assert outcome.watched == "1 recordings of the split dev"
-    assert exported["name"] == "mine-streaming"
-    assert exported["training"]["task"] == "manifest.tsv"
-
-
-def test_without_a_dev_split_the_table_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_streaming_model_learns_from_its_twin(
+    tmp_path: Path, exported: list[dict[str, Any]]
 ) -> None:
-    messages, _ = ran(job(manifest(tmp_path, dev=False), tmp_path), monkeypatch)
-    outcome = messages[-1]
-    assert isinstance(outcome, Outcome)
-    assert "trained on" in outcome.watched
+    outcomes, messages = told(request(tmp_path, distill=0.5, shifts={0: 2}, heads=(0, 3)))
+    assert list(outcomes) == ["bidirectional", "streaming"]
+    assert all(outcome.done for outcome in outcomes.values())
+    assert [head for head, *_ in outcomes["streaming"].rates] == [0, 3]
+    assert "1 recordings set aside at random" in outcomes["streaming"].watched
+    _, twin = load_model(tmp_path / "mine" / "bidirectional" / "checkpoint.safetensors")
+    _, about = load_model(tmp_path / "mine" / "streaming" / "checkpoint.safetensors")
+    assert (twin["distill"], twin["teacher"], twin["shift_frames"]) == (0.0, None, {})
+    assert (about["distill"], about["shift_frames"]) == (0.5, {"0": 2})
+    assert len(about["teacher"]) == 64
+    steps = [(name, m.step) for name, m in messages if isinstance(m, Progress)]
+    assert steps == [(name, n) for name in outcomes for n in (1, 2, 3)]
+    assert [about["name"] for about in exported] == ["mine-bidirectional", "mine-streaming"]
+    assert exported[1]["training"]["task"] == "manifest.tsv"
+    assert exported[1]["training"]["best_step"] == outcomes["streaming"].step
+    reports = [m.reports for _, m in messages if isinstance(m, Note) and m.reports]
+    assert [len(report.items) for (report,) in reports] == [8]
 
 
-def test_a_job_can_be_stopped_while_it_loads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    messages, _ = ran(job(manifest(tmp_path, dev=True), tmp_path), monkeypatch, stop=True)
-    assert messages[-1] == Outcome(done=False)
-    assert not (tmp_path / "mine").exists()
+def test_epochs_say_how_many_steps(tmp_path: Path) -> None:
+    asked = request(tmp_path, steps=None, epochs=2, batch_seconds=6.0, models=("bidirectional",))
+    _, messages = told(asked)
+    (steps,) = [m.steps for _, m in messages if isinstance(m, Note) and m.steps]
+    seen = [m.epoch for _, m in messages if isinstance(m, Progress)]
+    assert len(seen) == steps > 4
+    assert sorted(set(seen)) == [0, 1]
 
 
-def test_a_manifest_that_changed_is_another_training(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = manifest(tmp_path, dev=True)
-    ran(job(path, tmp_path), monkeypatch)
-    path.write_text(path.read_text().replace("missing", "lost"))
-    messages, _ = ran(job(path, tmp_path), monkeypatch)
-    assert isinstance(messages[-1], Failure)
-    assert "manifest_sha256" in messages[-1].reason
+def test_an_interruption_ends_it_before_the_next_model(tmp_path: Path) -> None:
+    @contextmanager
+    def at_once() -> Iterator[Any]:
+        yield lambda: True
+
+    outcomes, _ = told(request(tmp_path), interruption=at_once)
+    assert list(outcomes) == ["bidirectional"]
+    assert not outcomes["bidirectional"].done
+    assert (
+        load_model(tmp_path / "mine" / "bidirectional" / "checkpoint.safetensors")[1]["step"] == 0
+    )
+    assert not (tmp_path / "mine" / "streaming").exists()
+    outcomes, _ = told(request(tmp_path))
+    assert [outcome.done for outcome in outcomes.values()] == [True, True]
 
 
-def test_the_seed_decides_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = manifest(tmp_path, dev=True)
+def test_an_interrupted_session_is_the_one_that_was_not(tmp_path: Path) -> None:
+    @contextmanager
+    def soon() -> Iterator[Any]:
+        asked = iter((False, False, True))
+        yield lambda: next(asked)
 
-    def weights(folder: str) -> Any:
-        one = job(path, tmp_path / folder)
-        ran(one, monkeypatch)
-        return load_model(one.folder / "checkpoint.safetensors")[0].encoder.state_dict()
+    straight, cut = tmp_path / "straight", tmp_path / "cut"
+    told(request(straight, distill=1.0))
+    told(request(cut, distill=1.0), interruption=soon)  # in the twin
+    told(request(cut, distill=1.0), interruption=soon)  # in what is left of the streaming model
+    told(request(cut, distill=1.0))
+    for name in ("bidirectional", "streaming"):
+        for kind in ("checkpoint", "best"):
+            files = [f / "mine" / name / f"{kind}.safetensors" for f in (straight, cut)]
+            one, two = (load_file(path) for path in files)
+            assert one.keys() == two.keys()
+            assert [key for key, value in one.items() if not torch.equal(two[key], value)] == []
 
-    first, second = weights("a"), weights("b")
-    assert all(first[name].equal(second[name]) for name in first)
+
+def test_other_recordings_are_another_training(tmp_path: Path) -> None:
+    told(request(tmp_path, models=("bidirectional",)))
+    lines = SAMPLES.read_text(encoding="utf-8").splitlines()
+    rows = [f"{SAMPLES.parent}/{line}" for line in lines[1:-1]]
+    fewer = tmp_path / "fewer.tsv"
+    fewer.write_text("\n".join([lines[0], *rows]) + "\n", encoding="utf-8")
+    with pytest.raises(NearfutureError, match="recordings_sha256"):
+        told(request(tmp_path, models=("bidirectional",), data=(fewer,)))
+
+
+def test_without_its_twin_a_streaming_model_cannot_learn_from_it(tmp_path: Path) -> None:
+    with pytest.raises(NearfutureError, match=r"no checkpoint .*bidirectional/best\.safetensors"):
+        told(request(tmp_path, models=("streaming",), distill=1.0))
+    outcomes, _ = told(request(tmp_path, models=("streaming",)))
+    assert outcomes["streaming"].done
+
+
+def test_options_without_effect_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(NearfutureError, match="shift_frames has no effect"):
+        told(request(tmp_path, models=("streaming",), shifts={0: 1}))
+
+
+def test_the_seed_decides_weights_and_batches(tmp_path: Path) -> None:
+    def learnt(folder: str, seed: int) -> dict[str, torch.Tensor]:
+        told(request(tmp_path / folder, models=("streaming",), steps=2, seed=seed))
+        path = tmp_path / folder / "mine" / "streaming" / "checkpoint.safetensors"
+        return load_model(path)[0].encoder.state_dict()
+
+    first, second, other = learnt("a", 0), learnt("b", 0), learnt("c", 1)
+    assert all(torch.equal(first[name], value) for name, value in second.items())
+    assert any(not torch.equal(first[name], value) for name, value in other.items())

@@ -4,6 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +14,19 @@ from torch import Tensor
 from nearfuture.data import Utterance
 from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer, RecognizerConfig, tiny
-from nearfuture.training import Progress, Trainer, TrainingOptions, evaluate, load_model
-from nearfuture.training.trainer import Batches, padded
+from nearfuture.training import (
+    Batch,
+    Batches,
+    Progress,
+    SpecAugment,
+    Trainer,
+    TrainingOptions,
+    distillation_loss,
+    evaluate,
+    load_model,
+)
+from nearfuture.training.optimizer import Optimizer
+from nearfuture.training.part import padded
 from tests.training.tones import CONFIG, LETTERS, Drawn, Listed, sentences, spoken
 
 OPTIONS = TrainingOptions(steps=12, learning_rate=1e-2, warmup=3, save_every=5)
@@ -43,10 +55,12 @@ def ignore(_: Progress) -> None:
 
 
 def everything(of: Trainer) -> dict[str, Tensor]:
-    """Weights, statistics and moments."""
-    state = of.checkpoint.optimizer.state_dict()["state"]
-    moments = {f"{i}.{k}": v for i, held in state.items() for k, v in held.items()}
-    return {k: v.clone() for k, v in {**of.model.state_dict(), **moments}.items()}
+    """Weights, statistics, their averages, how often those were updated, and moments."""
+    average = of.checkpoint.average
+    tensors = of.checkpoint.optimizer.state()
+    tensors |= {f"average.{k}": v for k, v in average.model.state_dict().items()}
+    tensors |= {"updates": torch.tensor(average.updates), **of.model.state_dict()}
+    return {k: v.clone() for k, v in tensors.items()}
 
 
 def assert_same(one: dict[str, Tensor], two: dict[str, Tensor]) -> None:
@@ -66,7 +80,7 @@ def test_ten_sentences_are_learnt_by_heart(tmp_path: Path) -> None:
     learning = Trainer(Recognizer(config), Listed(items), tmp_path, options)
     assert learning.run(lambda progress: losses.append(progress.loss))
     assert losses[-1] < 0.5 < losses[0]
-    for words, characters in evaluate(learning.model, items).values():
+    for words, characters in evaluate(learning.checkpoint.average.model, items).values():
         assert (words.errors, characters.errors) == (0, 0)
     model, about = load_model(learning.path)
     assert about["step"] == 150
@@ -102,7 +116,7 @@ def test_features_are_normalised_by_the_first_batches(tmp_path: Path) -> None:
     one = trainer(tmp_path)
     frames = []
     for step in range(4):
-        features, counts = one.model.features(*padded(Drawn().batch(step)))
+        features, counts = one.model.features(*padded(Drawn().batch(step).utterances))
         frames += [row[: int(n)] for row, n in zip(features, counts, strict=True)]
     together = torch.cat(frames)
     torch.testing.assert_close(together.mean(dim=0), torch.zeros(20), atol=1e-4, rtol=0)
@@ -122,7 +136,11 @@ def test_a_trained_model_keeps_its_statistics(tmp_path: Path) -> None:
 # Exactly
 
 
-@pytest.mark.parametrize("config", [CONFIG, CONFIG.twin()], ids=["streaming", "twin"])
+@pytest.mark.parametrize(
+    "config",
+    [CONFIG, CONFIG.twin(), dataclasses.replace(CONFIG, batch_norm=True)],
+    ids=["streaming", "twin", "batch norm"],
+)
 @pytest.mark.parametrize("cuts", [(1,), (5, 1, 3)])
 def test_a_resumed_training_is_the_one_that_was_not(
     tmp_path: Path, cuts: tuple[int, ...], config: RecognizerConfig
@@ -160,12 +178,10 @@ def test_dropout_and_augmentation_differ_from_step_to_step(tmp_path: Path) -> No
     assert len(set(losses)) == 4
 
 
-def test_features_are_augmented_and_it_matters(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_features_are_augmented_and_it_matters(tmp_path: Path) -> None:
     augmented = reports_of(trainer(tmp_path / "a", Listed(sentences(3))), 1)
-    monkeypatch.setattr("nearfuture.training.trainer.spec_augment", lambda features, *_: features)
-    plain = reports_of(trainer(tmp_path / "b", Listed(sentences(3))), 1)
+    options = dataclasses.replace(OPTIONS, augmentation=SpecAugment(bands=0, gaps=0))
+    plain = reports_of(trainer(tmp_path / "b", Listed(sentences(3)), options), 1)
     assert plain[0].loss != augmented[0].loss
 
 
@@ -195,7 +211,7 @@ def test_stop_leaves_a_usable_checkpoint(tmp_path: Path) -> None:
     assert one.run(ignore, stop=after(3)) is False
     model, about = load_model(tmp_path / "new" / "folder" / "checkpoint.safetensors")
     assert about["step"] == 3
-    assert_same(model.state_dict(), one.model.state_dict())
+    assert_same(model.state_dict(), one.checkpoint.average.model.state_dict())
 
 
 def test_stop_before_the_first_step_leaves_one_as_well(tmp_path: Path) -> None:
@@ -235,8 +251,8 @@ def test_half_a_step_of_the_optimiser_is_not_kept(
     optimizer = one.checkpoint.optimizer
     whole = optimizer.step
 
-    def interrupted() -> None:
-        whole()
+    def interrupted(share: float) -> None:
+        whole(share)
         if one.checkpoint.step == 7:
             raise KeyboardInterrupt
 
@@ -265,6 +281,12 @@ def hurried(text: str) -> Utterance:
     return dataclasses.replace(one, samples=one.samples[:2000])
 
 
+def loud(text: str) -> Utterance:
+    """Finite, but its power is not."""
+    one = spoken(text)
+    return dataclasses.replace(one, samples=one.samples * np.float32(1e30))
+
+
 POISON: dict[str, tuple[Utterance, str]] = {
     "NaN": (nan("abc"), "nan.wav: it has samples that are not finite"),
     "impossible": (hurried("abcdabcdabcd"), "hurried.wav: 5 frames cannot spell 12 symbols"),
@@ -283,55 +305,89 @@ def reports_of(one: Trainer, steps: int) -> list[Progress]:
     return seen
 
 
+NORMED = dataclasses.replace(CONFIG, batch_norm=True, dropout=0.0)
+configs = pytest.mark.parametrize("config", [CONFIG, NORMED], ids=["layer norm", "batch norm"])
+
+
+@configs
 @pytest.mark.parametrize("kind", POISON)
-def test_a_batch_of_poison_changes_no_weight_and_is_named(tmp_path: Path, kind: str) -> None:
+def test_a_batch_of_poison_changes_nothing_and_is_named(
+    tmp_path: Path, kind: str, config: RecognizerConfig
+) -> None:
     utterance, reason = POISON[kind]
-    batches = Listed(sentences(3), special={6: [utterance, utterance]})
-    one = trainer(tmp_path, batches)
-    reports_of(one, 6)
+    batches = Listed(sentences(3), special={3: [utterance, utterance]})
+    one = trainer(tmp_path, batches, config=config)
+    reports_of(one, 3)
     before = everything(one)
     (poisoned,) = reports_of(one, 1)
     assert_same(everything(one), before)
-    assert poisoned.step == 7
+    assert (poisoned.step, poisoned.left_out) == (4, 2)
     assert math.isnan(poisoned.loss)
-    assert len(poisoned.skipped) == 3
-    assert all(reason in line and "\n" not in line for line in poisoned.skipped[:2])
-    assert poisoned.skipped[2] == "step 6: nothing to train on, batch skipped"
+    assert len(poisoned.skipped) == 2  # the same one twice is named once
+    assert reason in poisoned.skipped[0]
+    assert "\n" not in poisoned.skipped[0]
+    assert poisoned.skipped[1] == "step 3: nothing to train on, batch skipped"
     (next_one,) = reports_of(one, 1)
     assert math.isfinite(next_one.loss)
     assert next_one.skipped == ()
     assert any(not torch.equal(everything(one)[name], value) for name, value in before.items())
 
 
+@configs
 @pytest.mark.parametrize("kind", POISON)
-def test_poison_among_others_is_left_out(tmp_path: Path, kind: str) -> None:
+def test_poison_among_others_is_as_if_it_were_not_there(
+    tmp_path: Path, kind: str, config: RecognizerConfig
+) -> None:
     utterance, reason = POISON[kind]
     good = sentences(3)
-    one = trainer(tmp_path, Listed(good, special={2: [good[0], utterance, good[2]]}))
-    reports_of(one, 2)
-    before = everything(one)
-    (mixed,) = reports_of(one, 1)
-    assert math.isfinite(mixed.loss)
-    (line,) = mixed.skipped
+    mixed = Listed(good, special={2: [good[0], utterance, good[2]]})
+    pure = Listed(good, special={2: [good[0], good[2]]})
+    runs = [
+        trainer(tmp_path / name, batches, config=config)
+        for name, batches in (("mixed", mixed), ("pure", pure))
+    ]
+    seen = [reports_of(one, 5) for one in runs]
+    assert [p.loss for p in seen[0]] == [p.loss for p in seen[1]]
+    (line,) = seen[0][2].skipped
     assert reason in line
-    assert any(not torch.equal(everything(one)[name], value) for name, value in before.items())
-    assert all(bool(value.isfinite().all()) for value in everything(one).values())
+    assert [p.left_out for p in seen[0]] == [0, 0, 1, 1, 1]
+    assert_same(everything(runs[0]), everything(runs[1]))
 
 
-def test_a_loss_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None:
-    loud = dataclasses.replace(spoken("ab"), samples=spoken("ab").samples * np.float32(1e30))
-    batches = Listed(sentences(3), special={4: [spoken("cd", name="calm"), loud]})
-    one = trainer(tmp_path, batches)
-    reports_of(one, 4)
+def test_what_the_data_could_not_load_is_named_and_counted(tmp_path: Path) -> None:
+    class Torn(Listed):
+        def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+            whole = super().batch(step, rank=rank, ranks=ranks)
+            return dataclasses.replace(whole, skipped=("torn.wav: it ends in the middle",))
+
+    one = trainer(tmp_path, Torn(sentences(2)))
+    first, second = reports_of(one, 2)
+    assert first.skipped == ("torn.wav: it ends in the middle",)
+    assert second.skipped == ()  # once is enough
+    assert (first.left_out, second.left_out) == (1, 2)
+    assert load_model(one.path)[1]["left_out"] == 2
+
+
+@configs
+def test_a_loss_that_is_not_finite_changes_nothing(
+    tmp_path: Path, config: RecognizerConfig
+) -> None:
+    batches = Listed(sentences(3), special={2: [spoken("cd", name="calm"), loud("ab")]})
+    one = trainer(tmp_path, batches, config=config)
+    reports_of(one, 2)
     before = everything(one)
     (poisoned,) = reports_of(one, 1)
     assert not math.isfinite(poisoned.loss)
-    assert poisoned.skipped == ("step 4: not finite, batch skipped (calm, ab)",)
+    assert poisoned.skipped == ("step 2: not finite, batch skipped (calm, ab)",)
+    assert poisoned.left_out == 2
     assert_same(everything(one), before)
 
 
-def test_a_gradient_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None:
-    one = trainer(tmp_path, Listed(sentences(3)))
+@configs
+def test_a_gradient_that_is_not_finite_changes_nothing(
+    tmp_path: Path, config: RecognizerConfig
+) -> None:
+    one = trainer(tmp_path, Listed(sentences(3)), config=config)
     reports_of(one, 2)
     before = everything(one)
     weight = next(one.model.parameters())
@@ -343,11 +399,12 @@ def test_a_gradient_that_is_not_finite_changes_no_weight(tmp_path: Path) -> None
     assert_same(everything(one), before)
 
 
-@pytest.mark.parametrize("kind", ["NaN", "unknown", "empty"])
+@pytest.mark.parametrize("kind", ["NaN", "unknown", "empty", "loud"])
 def test_poison_in_the_first_batch_spoils_no_statistics(tmp_path: Path, kind: str) -> None:
     good = sentences(3)
+    poison = loud("ab") if kind == "loud" else POISON[kind][0]
     clean = trainer(tmp_path / "clean", Listed(good))
-    spoilt = trainer(tmp_path / "spoilt", Listed(good, special={0: [*good, POISON[kind][0]]}))
+    spoilt = trainer(tmp_path / "spoilt", Listed(good, special={0: [*good, poison]}))
     assert torch.equal(spoilt.model.features.mean, clean.model.features.mean)
     assert torch.equal(spoilt.model.features.scale, clean.model.features.scale)
 
@@ -362,7 +419,204 @@ def test_history_stays_json(tmp_path: Path) -> None:
     options = dataclasses.replace(OPTIONS, steps=50)
     one = trainer(tmp_path, Listed(sentences(2, letters=3), special={49: [nan("a")]}), options)
     one.run(ignore)
-    assert load_model(one.path)[1]["history"] == []
+    assert load_model(one.path)[1]["history"] == [{"step": 50, "left_out": 1}]
+
+
+def test_an_interrupted_forward_pass_leaves_no_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = trainer(tmp_path, config=NORMED)
+    reports_of(one, 3)
+    before = everything(one)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    # After the encoder, whose batch norms have moved their averages by then.
+    monkeypatch.setattr(one.model.lookahead, "all", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.run(ignore)
+    assert_same(everything(one), before)
+    monkeypatch.undo()
+    straight = trainer(tmp_path / "straight", config=NORMED)
+    straight.run(ignore)
+    again = trainer(tmp_path, config=NORMED)
+    again.run(ignore)
+    assert_same(everything(again), everything(straight))
+
+
+def test_the_loss_counts_the_characters_that_are_left_only(tmp_path: Path) -> None:
+    good, still = sentences(3), dataclasses.replace(OPTIONS, learning_rate=0.0)
+    mixed = [*good, POISON["impossible"][0]]
+    losses = [
+        reports_of(trainer(tmp_path / name, Listed(good, special={0: batch}), still), 1)[0].loss
+        for name, batch in (("good", good), ("mixed", mixed))
+    ]
+    assert losses[0] == losses[1]
+
+
+# The average, and the best
+
+
+def test_the_average_follows_the_weights_by_its_equation(tmp_path: Path) -> None:
+    options = dataclasses.replace(OPTIONS, average=0.3)
+    one = trainer(tmp_path, options=options, config=NORMED)
+    expected = {k: v.clone() for k, v in one.model.state_dict().items()}
+    for update in range(6):
+        reports_of(one, 1)
+        decay = min(0.3, (1 + update) / (10 + update))
+        for name, value in one.model.state_dict().items():
+            expected[name] = decay * expected[name] + (1 - decay) * value
+        for name, value in one.checkpoint.average.model.state_dict().items():
+            torch.testing.assert_close(value, expected[name], rtol=1e-5, atol=1e-6)
+    assert any("running_mean" in name for name in expected)
+
+
+def test_without_averaging_the_average_is_the_model(tmp_path: Path) -> None:
+    one = trainer(tmp_path, options=dataclasses.replace(OPTIONS, average=0.0), config=NORMED)
+    reports_of(one, 4)
+    assert_same(one.checkpoint.average.model.state_dict(), one.model.state_dict())
+
+
+class Watch:
+    """Figures that are written down, in the order in which they are asked for."""
+
+    def __init__(self, *figures: float) -> None:
+        self.figures = list(figures)
+        self.seen: list[dict[str, Tensor]] = []
+
+    def __call__(self, model: Recognizer) -> dict[str, float]:
+        self.seen.append({k: v.clone() for k, v in model.state_dict().items()})
+        return {"cer": self.figures.pop(0), "other": 1.0}
+
+
+def watching(folder: Path, watch: Watch, **options: int | str) -> Trainer:
+    torch.manual_seed(0)
+    changed = dataclasses.replace(OPTIONS, **{"watch_every": 3, **options})  # type: ignore[arg-type]
+    return Trainer(Recognizer(CONFIG), Drawn(), folder, changed, watch=watch)
+
+
+def test_the_best_average_is_kept(tmp_path: Path) -> None:
+    watch = Watch(0.5, 0.25, math.nan, 0.25)
+    one = watching(tmp_path, watch)
+    seen: list[Progress] = []
+    one.run(seen.append)
+    assert [p.step for p in seen if p.watched] == [3, 6, 9, 12]
+    model, about = load_model(one.best_path)
+    assert about["best"] == {"cer": 0.25, "other": 1.0, "step": 6}
+    assert about["step"] == 6
+    assert_same(model.state_dict(), watch.seen[1])
+    assert_same(watch.seen[3], one.checkpoint.average.model.state_dict())
+    history = load_model(one.path)[1]["history"]
+    assert [record["watched"].get("cer") for record in history] == [0.5, 0.25, None, 0.25]
+
+
+def test_the_last_step_is_watched_as_well(tmp_path: Path) -> None:
+    one = watching(tmp_path, Watch(0.5, 0.25), watch_every=7)
+    one.run(ignore)
+    assert load_model(one.best_path)[1]["step"] == 12
+
+
+def test_a_figure_that_is_not_watched_cannot_choose(tmp_path: Path) -> None:
+    one = watching(tmp_path, Watch(0.5), keep_by="wer")
+    with pytest.raises(NearfutureError, match="kept by 'wer', but what is watched is cer, other"):
+        one.run(ignore)
+
+
+def test_an_interrupted_look_is_made_up_for(tmp_path: Path) -> None:
+    class Impatient(Watch):
+        def __call__(self, model: Recognizer) -> dict[str, float]:
+            super().__call__(model)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watching(tmp_path, Impatient(0.1)).run(ignore)
+    watch = Watch(0.1, 0.2, 0.3, 0.4)
+    one = watching(tmp_path, watch)
+    one.run(ignore)
+    assert watch.figures == []
+    assert load_model(one.best_path)[1]["step"] == 3
+    straight = watching(tmp_path / "straight", Watch(0.1, 0.2, 0.3, 0.4))
+    straight.run(ignore)
+    assert straight.checkpoint.history == one.checkpoint.history
+    assert_same(everything(straight), everything(one))
+
+
+# A teacher
+
+
+def taught(folder: Path, teacher: Recognizer | None, **options: Any) -> Trainer:
+    torch.manual_seed(0)
+    changed = dataclasses.replace(OPTIONS, **options)
+    return Trainer(Recognizer(CONFIG), Listed(sentences(3)), folder, changed, teacher=teacher)
+
+
+def test_a_teacher_pulls_its_student_towards_itself(tmp_path: Path) -> None:
+    torch.manual_seed(1)
+    teacher = Recognizer(CONFIG.twin())
+    teacher.features.fit(torch.randn(50, 20))
+    before = {k: v.clone() for k, v in teacher.state_dict().items()}
+    pcm = padded(sentences(3))
+
+    def distance(one: Trainer) -> float:
+        model = one.model.eval()
+        heads, counts = model(*model.features(*pcm))
+        (told,), _ = teacher(*teacher.features(*pcm))
+        return sum(distillation_loss(head, told, counts).item() for head in heads)
+
+    with torch.no_grad():
+        far = taught(tmp_path / "far", teacher, distill=1e-6)
+        near = taught(tmp_path / "near", teacher, distill=100.0)
+        start = distance(near)
+    far.run(ignore)
+    near.run(ignore)
+    with torch.no_grad():
+        assert distance(near) < 0.5 * start
+        assert distance(near) < 0.5 * distance(far)
+    assert_same(teacher.state_dict(), before)
+    assert not teacher.training
+
+
+def test_a_delay_penalty_and_a_shift_change_the_gradient(tmp_path: Path) -> None:
+    teacher = Recognizer(CONFIG.twin())
+    runs = {
+        "plain": (None, {}),
+        "penalty": (None, {"delay_penalty": 1.0}),
+        "teacher": (teacher, {"distill": 1.0}),
+        "shifted": (teacher, {"distill": 1.0, "shift_frames": {0: 2}}),
+        "other head": (teacher, {"distill": 1.0, "shift_frames": {2: 2}}),
+    }
+    norms = [
+        reports_of(taught(tmp_path / name, who, **options), 1)[0].gradient_norm
+        for name, (who, options) in runs.items()
+    ]
+    assert len(set(norms)) == len(runs)
+
+
+def test_what_cannot_teach_is_refused(tmp_path: Path) -> None:
+    twin = Recognizer(CONFIG.twin())
+    with pytest.raises(NearfutureError, match="without a teacher"):
+        taught(tmp_path, None, distill=1.0)
+    with pytest.raises(NearfutureError, match="no effect with distill=0"):
+        taught(tmp_path, twin)
+    with pytest.raises(NearfutureError, match=r"names heads \[1, 5\]; the model has \[0, 2\]"):
+        taught(tmp_path, twin, distill=1.0, shift_frames={5: 1, 1: 1, 2: 0})
+    with pytest.raises(NearfutureError, match="has one head, not 2"):
+        taught(tmp_path, Recognizer(CONFIG), distill=1.0)
+    other = dataclasses.replace(CONFIG.twin(), symbols=("a", "b"))
+    with pytest.raises(NearfutureError, match="same symbols"):
+        taught(tmp_path, Recognizer(other), distill=1.0)
+    with pytest.raises(NearfutureError, match="shift_frames has no effect"):
+        taught(tmp_path, None, shift_frames={0: 1})
+
+
+def test_another_teacher_is_another_training(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    one, two = Recognizer(CONFIG.twin()), Recognizer(CONFIG.twin())
+    taught(tmp_path, one, distill=1.0).run(ignore, stop=after(1))
+    taught(tmp_path, one, distill=1.0).run(ignore, stop=after(1))
+    with pytest.raises(NearfutureError, match="teacher: "):
+        taught(tmp_path, two, distill=1.0)
 
 
 # Options
@@ -370,27 +624,115 @@ def test_history_stays_json(tmp_path: Path) -> None:
 
 def test_the_learning_rate_rises_and_falls() -> None:
     options = TrainingOptions(steps=1000, learning_rate=1.0, warmup=100)
-    assert options.rate_at(0) == pytest.approx(0.01)
-    assert options.rate_at(99) == 1.0
-    assert options.rate_at(100) == 1.0
-    assert options.rate_at(550) == pytest.approx(0.5)
-    assert options.rate_at(999) == pytest.approx(1 / 900)
-    assert options.rate_at(1000) == 0.0
-    rates = [options.rate_at(step) for step in range(100, 1001)]
+    assert options.share_at(0) == pytest.approx(0.01)
+    assert options.share_at(99) == 1.0
+    assert options.share_at(100) == 1.0
+    assert options.share_at(550) == pytest.approx(0.5)
+    assert options.share_at(999) == pytest.approx(1 / 900)
+    assert options.share_at(1000) == 0.0
+    rates = [options.share_at(step) for step in range(100, 1001)]
     assert rates == sorted(rates, reverse=True)
+
+
+def test_bfloat16_is_for_the_encoder_only(tmp_path: Path) -> None:
+    seen: dict[str, set[torch.dtype]] = {"encoder": set(), "output": set()}
+    losses = {}
+    for exact in (True, False):
+        options = dataclasses.replace(OPTIONS, bfloat16=not exact)
+        one = trainer(tmp_path / str(exact), Listed(sentences(3)), options)
+        for name, types in seen.items():
+            layer = getattr(one.model, name)
+            layer.register_forward_hook(lambda _, __, y, types=types: types.add(y[0].dtype))
+        losses[exact] = [p.loss for p in reports_of(one, 8)]
+    assert torch.bfloat16 in seen["encoder"]
+    assert seen["output"] == {torch.float32}
+    assert losses[True] != losses[False]
+    assert losses[True] == pytest.approx(losses[False], rel=0.02)
+
+
+def test_other_ways_to_fall() -> None:
+    half = TrainingOptions(steps=1000, learning_rate=1.0, warmup=100, decay="cosine")
+    assert half.share_at(99) == half.share_at(100) == 1.0
+    assert half.share_at(550) == pytest.approx(0.5)
+    assert half.share_at(325) == pytest.approx((1 + math.cos(math.pi / 4)) / 2)
+    assert half.share_at(1000) == 0.0
+    level = TrainingOptions(steps=10, learning_rate=1.0, warmup=5, decay="none")
+    more = dataclasses.replace(level, steps=1000)
+    assert [level.share_at(n) for n in range(10)] == [more.share_at(n) for n in range(10)]
+    assert level.share_at(9) == 1.0
+
+
+def test_more_steps_go_on_where_the_rate_stays(tmp_path: Path) -> None:
+    short = dataclasses.replace(OPTIONS, decay="none", steps=6)
+    long = dataclasses.replace(short, steps=12)
+    trainer(tmp_path / "cut", options=short).run(ignore)
+    resumed = trainer(tmp_path / "cut", options=long)
+    assert resumed.checkpoint.step == 6
+    resumed.run(ignore)
+    straight = trainer(tmp_path / "straight", options=long)
+    straight.run(ignore)
+    assert_same(everything(resumed), everything(straight))
+    assert load_model(resumed.path)[1]["steps"] == 12
+
+
+def test_another_number_of_threads_is_another_training(tmp_path: Path) -> None:
+    trainer(tmp_path).run(ignore, stop=after(1))
+    torch.set_num_threads(2)
+    try:
+        with pytest.raises(NearfutureError, match="threads: 1 → 2"):
+            trainer(tmp_path)
+    finally:
+        torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"steps": 0}, "steps is at least 1, not 0"),
+        ({"warmup": -1}, "warmup is at least 0, not -1"),
+        ({"learning_rate": math.nan}, "learning_rate is at least 0.0, not nan"),
+        ({"clip": 0.0}, "clip is a norm above 0"),
+        ({"average": 1.0}, "average is a share from 0 to below 1, not 1.0"),
+        ({"decay": "exponential"}, "linear, cosine or none, not 'exponential'"),
+        ({"distill": -1.0}, "distill is at least"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(NearfutureError, match=told):
+        TrainingOptions(**options)
 
 
 @pytest.mark.parametrize(("steps", "warmup"), [(10, 0), (10, 10), (5, 300), (1, 1)])
 def test_any_warm_up_gives_a_rate(steps: int, warmup: int) -> None:
     options = TrainingOptions(steps=steps, learning_rate=1.0, warmup=warmup)
-    assert all(0 < options.rate_at(step) <= 1 for step in range(steps))
+    assert all(0 < options.share_at(step) <= 1 for step in range(steps))
 
 
-def test_the_rate_reaches_the_optimiser(tmp_path: Path) -> None:
+def test_the_rates_reach_the_optimisers(tmp_path: Path) -> None:
     one = trainer(tmp_path)
-    rates: list[float] = []
-    one.run(lambda _: rates.append(one.checkpoint.optimizer.param_groups[0]["lr"]))
-    assert rates == [OPTIONS.rate_at(step) for step in range(12)]
+    rates: list[tuple[float, ...]] = []
+
+    def note(_: Progress) -> None:
+        parts = one.checkpoint.optimizer.parts
+        rates.append(tuple(part.param_groups[0]["lr"] for part, _ in parts))
+
+    one.run(note)
+    options = one.options
+    shares = [options.share_at(step) for step in range(options.steps)]
+    greatest = (options.learning_rate, options.matrix_rate)
+    assert rates == [tuple(rate * share for rate in greatest) for share in shares]
+
+
+def test_muon_moves_the_matrices_of_the_encoder_and_nothing_else() -> None:
+    model = Recognizer(CONFIG)
+    (_, rate), (muon, matrix_rate) = Optimizer(model, OPTIONS).parts
+    assert (rate, matrix_rate) == (OPTIONS.learning_rate, OPTIONS.matrix_rate)
+    moved = {id(value) for group in muon.param_groups for value in group["params"]}
+    names = {name for name, value in model.named_parameters() if id(value) in moved}
+    assert any(name.endswith("weight_ih") for name in names)
+    assert all(name.startswith("encoder.") for name in names)
+    alone = Optimizer(model, dataclasses.replace(OPTIONS, matrix_rate=0.0))
+    assert len(alone.parts) == 1
 
 
 def test_a_batch_is_padded_with_zeros() -> None:

@@ -1,10 +1,11 @@
 """A language that can be learnt in seconds: letters are pairs of tones, as on a telephone."""
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
-from nearfuture.data import Utterance
+from nearfuture.data import Batch, Utterance
 from nearfuture.speech import RecognizerConfig
 
 LETTERS = {"a": (697, 1209), "b": (770, 1336), "c": (852, 1477), "d": (941, 1633)}
@@ -41,15 +42,37 @@ class Listed:
     utterances: list[Utterance]
     special: dict[int, list[Utterance]] | None = None
 
-    def batch(self, step: int) -> list[Utterance]:
-        return (self.special or {}).get(step, self.utterances)
+    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+        batch = (self.special or {}).get(step, self.utterances)
+        return Batch(utterances=batch[rank::ranks])
 
 
 @dataclass
 class Drawn:
-    """Batches that differ from step to step."""
+    """Batches that differ from step to step, ten of them an epoch."""
 
     size: int = 3
 
-    def batch(self, step: int) -> list[Utterance]:
-        return sentences(self.size, seed=step, letters=5)
+    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+        batch = sentences(self.size, seed=step, letters=5)
+        return Batch(utterances=batch[rank::ranks], epoch=step // 10)
+
+
+def poisoned() -> list[Utterance]:
+    """Two that can be trained on, and three that cannot."""
+    good = sentences(2, seed=5)
+    broken = spoken("abc", name="nan.wav")
+    broken.samples[500] = np.nan
+    hurried = spoken("abcdabcd", name="hurried.wav")
+    hurried = dataclasses.replace(hurried, samples=hurried.samples[:2000])
+    return [good[0], broken, hurried, spoken("xyz", name="odd.wav"), good[1]]
+
+
+def noisy(one: Utterance) -> Utterance:
+    """In so much noise that no mel bin is silent.
+
+    One that always is has nothing but rounding errors for a gradient, which AdamW makes as large
+    as any other.
+    """
+    noise = np.random.default_rng(0).standard_normal(one.samples.size)
+    return dataclasses.replace(one, samples=one.samples + (0.05 * noise).astype(np.float32))

@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from nearfuture import __version__
+from nearfuture.cli.align import align
 from nearfuture.cli.audit import audit
 from nearfuture.cli.budget import budget
 from nearfuture.cli.console import Console, reader_left
+from nearfuture.cli.data import data
 from nearfuture.cli.demo import demo
+from nearfuture.cli.evaluate import evaluate
 from nearfuture.cli.train import train
 from nearfuture.cli.transcribe import transcribe
 from nearfuture.error import NearfutureError
@@ -22,7 +25,7 @@ app = App(
     version=__version__,
 )
 
-for _command in (transcribe, train, audit, demo, budget):
+for _command in (transcribe, align, train, audit, demo, budget, evaluate, data):
     app.command(_command)
 
 

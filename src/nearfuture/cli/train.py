@@ -1,15 +1,9 @@
-"""`nearfuture train`: one streaming model for every budget, and its bidirectional twin."""
+"""`nearfuture train`: a bidirectional model, and the streaming one for every budget it teaches."""
 
-import dataclasses
-import math
-import multiprocessing
+import contextlib
 import os
-import queue
-import signal
-from collections.abc import Mapping
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.progress import (
@@ -28,192 +22,248 @@ from nearfuture.cli.console import Console
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.training import TrainingOptions
-    from nearfuture.training.session import Job, Outcome
+    from nearfuture.training.session import Note, Outcome, Request
+    from nearfuture.training.trainer import Progress as Step
 
 __all__ = ["train"]
 
-_FAREWELL_SECONDS = 10
+_STEPS = 6000
+_BATCH_SECONDS = 40.0
+_DISTILL = 1.0
+_MOST_NAMED = 20  # recordings that are left out, before the rest is only counted
 
 
 def train(
     *,
+    data: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
     task: Literal["digits"] | None = None,
-    manifest: Path | None = None,
     preset: Preset = "small",
     rate: int | None = None,
+    heads: str | None = None,
     models: Literal["both", "streaming", "bidirectional"] = "both",
-    steps: int = 6000,
+    steps: int | None = None,
+    epochs: int | None = None,
+    batch_seconds: float | None = None,
+    learning_rate: float = 3e-3,
+    distill: float | None = None,
+    shifts: str | None = None,
+    delay_penalty: float = 0.0,
     seed: int = 0,
+    processes: int = 1,
+    threads: int | None = None,
     out: Annotated[Path, Parameter(name="--out")] = Path("runs/model"),
 ) -> None:
     """Train a streaming model with a head for every budget, and its bidirectional twin.
 
-    Each model trains in a process of its own. Ctrl-C stops after the step at hand and keeps a
-    checkpoint; the same command goes on from there, as if it had never stopped.
+    The twin comes first, and the streaming model learns from it. Ctrl-C stops after the step at
+    hand and keeps a checkpoint; the same command goes on from there, as if it had never stopped.
 
     Args:
-        task: "digits": strings of 3 to 7 spoken digits, made from the Free Spoken Digit Dataset.
-        manifest: Your own recordings instead: a tab-separated file with a header and the columns
-            path and transcript; with a column split, rows of "train" are trained on and rows of
-            "dev" are watched.
+        data: Your own recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines),
+            a Kaldi directory or a manifest of Lhotse. Those of the split "train" are trained on,
+            those of "dev" are watched; without any, about 5 % are set aside. May be given several
+            times: all are trained on, and the first that has a "dev" is watched.
+        task: "digits" instead: strings of spoken digits, made from the Free Spoken Digit Dataset.
         preset: Size of the models. The research model of Deep Speech 2 is bidirectional and has no
             streaming twin.
         rate: Samples per second the models hear, the preset's own unless given; recordings are
             resampled.
+        heads: Frames of lookahead of the streaming model's heads between commas, such as 0,4,8,19;
+            the preset's own unless given.
         models: Which of the two to train.
-        steps: Training steps of the streaming model; the bidirectional one takes two thirds as
-            many, which cost as much time.
+        steps: Training steps of each model; 6000 unless there are epochs.
+        epochs: Passes over the recordings instead.
+        batch_seconds: Seconds of audio in a step's batch, padding included; 40 unless given.
+        learning_rate: The greatest one, after the warm-up; it falls linearly to 0.
+        distill: How much the streaming model learns from the bidirectional one in the same folder:
+            weight of their divergence in nats per frame; 0 for not at all. 1 where both are
+            trained, unless given.
+        shifts: Frames by which heads follow the bidirectional model later, such as 0:3,4:1.
+        delay_penalty: Weight of what draws symbols of the streaming model to earlier frames.
         seed: Everything random follows from it.
+        processes: Processes that share each batch; torchrun starts its own.
+        threads: Threads of each process; those of the machine are shared out unless given.
         out: Folder for checkpoints and bundles.
     """
-    if (task is None) == (manifest is None):
+    if (task is None) == (not data):
         raise NearfutureError(
-            "say what to train on: either --task digits or --manifest FILE, not "
+            "say what to train on: either --task digits or --data SOURCE, not "
             f"{'both' if task else 'neither'}"
         )
-    if steps < 1:
-        raise NearfutureError(f"a training has at least 1 step, not {steps}")
-    console = Console()
+    if steps is not None and epochs is not None:
+        raise NearfutureError("say how long to train: either --steps or --epochs, not both")
+    if not data and epochs is not None:
+        raise NearfutureError("connected digits are made afresh and have no epochs: say --steps")
+    if not data and batch_seconds is not None:
+        raise NearfutureError(
+            "batches of connected digits have a size of their own: leave --batch-seconds out"
+        )
+    for name, value in (
+        ("--steps", steps),
+        ("--epochs", epochs),
+        ("--processes", processes),
+        ("--threads", threads),
+    ):
+        if value is not None and value < 1:
+            raise NearfutureError(f"{name} is at least 1, not {value}")
     try:
-        from nearfuture.speech import PRESETS
-        from nearfuture.training.session import Job
+        from nearfuture.training.session import BIDIRECTIONAL, STREAMING, Request
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"training needs {error.name}, which the base install leaves out; "
             f"install it with: pip install 'nearfuture[train]'"
         ) from error
-
-    config = PRESETS[preset](symbols=_symbols(manifest))
-    config = config if rate is None else dataclasses.replace(config, rate=rate)
-    configs = {} if config.bidirectional else {"streaming": config}
-    configs["bidirectional"] = config.twin()
-    if models == "streaming" and config.bidirectional:
+    both = (BIDIRECTIONAL,) if preset == "deep-speech-2-research" else (BIDIRECTIONAL, STREAMING)
+    names = both if models == "both" else (models,)
+    if STREAMING not in names and (distill or shifts or delay_penalty or heads):
         raise NearfutureError(
-            f"{preset} reads every recording to its end before its first output and cannot stream; "
-            f"choose --preset deep-speech-2-deployed, or --models bidirectional"
+            "--heads, --distill, --shifts and --delay-penalty are about the streaming model, which "
+            "is not trained: leave them out"
         )
-    names = list(configs) if models == "both" else [models]
-    threads = max(1, (os.cpu_count() or 1) // len(names))
-    jobs = [
-        Job(
-            name=name,
-            config=configs[name],
-            options=_options(steps if name == "streaming" else math.ceil(steps * 2 / 3), seed),
-            manifest=manifest,
-            folder=out / name,
-            threads=threads,
-        )
-        for name in names
-    ]
-    outcomes = _run(jobs, console)
-    _print(outcomes, manifest, out, console)
-
-
-def _options(steps: int, seed: int) -> "TrainingOptions":
-    from nearfuture.training import TrainingOptions
-
-    return TrainingOptions(steps=steps, seed=seed, warmup=min(300, math.ceil(steps / 10)))
-
-
-def _symbols(manifest: Path | None) -> tuple[str, ...]:
-    from nearfuture.data import read_manifest
-    from nearfuture.data.digits import symbols
-    from nearfuture.text import Vocabulary, normalise
-
-    if manifest is None:
-        return symbols()
-    texts = [normalise(entry.transcript) for entry in read_manifest(manifest)]
-    if not any(texts):
-        raise NearfutureError(f"{manifest} has no transcript to learn from")
-    return Vocabulary.from_texts(texts).symbols
-
-
-def _run(jobs: "list[Job]", console: Console) -> "dict[str, Outcome]":
-    """Every job in a process of its own, with a progress bar each."""
-    from nearfuture.training.session import run
-
-    context = multiprocessing.get_context("spawn")
-    messages: Any = context.Queue()
-    stop = context.Event()
-    workers = {
-        job.name: context.Process(target=run, args=(job, messages, stop), name=job.name)
-        for job in jobs
-    }
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[loss]}"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+    if distill is None:
+        distill = _DISTILL if len(names) == 2 else 0.0
+    local = int(os.environ.get("LOCAL_WORLD_SIZE", processes))
+    request = Request(
+        data=data,
+        preset=preset,
+        rate=rate,
+        heads=None if heads is None else _heads(heads),
+        models=names,
+        steps=_STEPS if steps is None and epochs is None else steps,
+        epochs=epochs,
+        batch_seconds=_BATCH_SECONDS if batch_seconds is None else batch_seconds,
+        learning_rate=learning_rate,
+        distill=distill,
+        shifts={} if shifts is None else _shifts(shifts),
+        delay_penalty=delay_penalty,
+        seed=seed,
+        threads=threads or max(1, (os.cpu_count() or 1) // local),
+        folder=out,
     )
-    with Progress(*columns, console=console) as bars:
-        # Ctrl-C reaches every process of a terminal; what is ignored here is ignored there too.
-        heeded = signal.signal(signal.SIGINT, signal.SIG_IGN)
-        for worker in workers.values():
-            worker.start()
-        signal.signal(signal.SIGINT, heeded)
-        tasks = {
-            job.name: bars.add_task(job.name, total=job.options.steps, loss="starting")
-            for job in jobs
+    console = Console()
+    outcomes = _run(request, processes, console)
+    if outcomes is not None:
+        _print(outcomes, out, console)
+
+
+def _heads(told: str) -> tuple[int, ...]:
+    try:
+        frames = tuple(sorted({int(one) for one in told.split(",")}))
+    except ValueError:
+        frames = ()
+    if not frames or frames[0] < 0:
+        raise NearfutureError(f"--heads is frames from 0 between commas, like 0,4,8, not {told!r}")
+    return frames
+
+
+def _shifts(told: str) -> dict[int, int]:
+    try:
+        pairs = [one.split(":") for one in told.split(",")]
+        return {int(head): int(frames) for head, frames in pairs}
+    except ValueError as error:
+        raise NearfutureError(
+            f"--shifts is heads and frames between commas, like 0:3,4:1, not {told!r}"
+        ) from error
+
+
+def _run(request: "Request", processes: int, console: Console) -> "dict[str, Outcome] | None":
+    """The outcomes; None in a process that is not the first."""
+    from nearfuture.training.company import company, gently
+    from nearfuture.training.distributed import join, joined
+    from nearfuture.training.session import train as train_models
+
+    if joined() and processes > 1:
+        raise NearfutureError("torchrun has started processes already: leave --processes out")
+    with contextlib.ExitStack() as stack:
+        others = stack.enter_context(company(request, processes))
+        group = stack.enter_context(join(ranks=processes, meeting=others.meeting))
+        if not group.first:
+            train_models(request, group, interruption=lambda: gently(lambda: None))
+            return None
+        show = stack.enter_context(_Show(request, console))
+        try:
+            return train_models(
+                request, group, tell=show.tell, interruption=lambda: gently(show.stopping)
+            )
+        except RuntimeError as error:
+            if not others.lost():
+                others.dismiss()
+                raise
+            raise NearfutureError(
+                "a process that shares the work ended unexpectedly; the last checkpoint is kept, "
+                "the same command goes on from there"
+            ) from error
+        except BaseException:
+            others.dismiss()  # before they find that this process has left
+            raise
+
+
+class _Show:
+    """A progress bar for each model, and a line for each recording that is left out."""
+
+    def __init__(self, request: "Request", console: Console) -> None:
+        self.console = console
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[told]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self.bars = Progress(*columns, console=console)
+        self.tasks = {
+            name: self.bars.add_task(name, total=None, start=False, told="waiting")
+            for name in request.models
         }
-        try:
-            return _follow(workers, messages, bars, tasks)
-        except KeyboardInterrupt:
-            # Impatience must not cost a checkpoint; this process is about to end anyway.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            bars.console.print("stopping after this step")
-            stop.set()
-            return _follow(workers, messages, bars, tasks)
-        finally:
-            for worker in workers.values():
-                worker.join(timeout=_FAREWELL_SECONDS)
-                worker.terminate()
+        self.errors: dict[str, float] = {}
+        self.left_out = 0
 
+    def __enter__(self) -> "_Show":
+        self.bars.start()
+        return self
 
-def _follow(
-    workers: Mapping[str, BaseProcess], messages: Any, bars: Progress, tasks: dict[str, Any]
-) -> "dict[str, Outcome]":
-    """Show what the jobs tell until each has an outcome."""
-    from nearfuture.training.session import Failure, Note, Outcome
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()
 
-    outcomes: dict[str, Outcome] = {}
-    named: set[str] = set()
-    while len(outcomes) < len(workers):
-        try:
-            name, message = messages.get(timeout=1.0)
-        except queue.Empty:
-            for name, worker in workers.items():
-                if name not in outcomes and not worker.is_alive() and messages.empty():
-                    raise NearfutureError(
-                        f"the training of {name} ended unexpectedly (exit code {worker.exitcode}); "
-                        f"its last checkpoint is kept, the same command goes on from there"
-                    ) from None
-            continue
-        if isinstance(message, Failure):
-            raise NearfutureError(f"{name}: {message.reason}")
-        if isinstance(message, Outcome):
-            outcomes[name] = message
-            bars.update(tasks[name], loss="done" if message.done else "stopped")
-            if message.done:  # also where nothing was left to do
-                bars.update(tasks[name], completed=bars.tasks[tasks[name]].total)
-            continue
-        if isinstance(message, Note):
-            bars.update(tasks[name], loss=message.doing)
-        else:
-            bars.update(tasks[name], completed=message.step, loss=f"loss {message.loss:.3f}")
+    def tell(self, name: str, message: "Note | Step") -> None:
+        """Show what is told about a model."""
+        from nearfuture.training.session import Note
+
+        task = self.tasks[name]
         for line in message.skipped:
-            what = line.split(": ")[0]  # each recording is named once, however often it comes
-            if what not in named:
-                named.add(what)
-                bars.console.print(Text(f"left out: {line}", style="yellow"))
-    return outcomes
+            self._leave_out(line)
+        if not isinstance(message, Note):
+            self.errors |= {name: message.watched["cer"]} if message.watched else {}
+            parts = [f"epoch {message.epoch + 1}", f"loss {message.loss:.3f}"]
+            if name in self.errors:
+                parts.append(f"CER {100 * self.errors[name]:.2f} %")
+            if message.left_out:
+                parts.append(f"left out {message.left_out}")
+            self.bars.update(task, completed=message.step, told=", ".join(parts))
+            return
+        for report in message.reports:
+            self.bars.console.print(Text(report.text()))
+        if message.watched:
+            self.bars.console.print(Text(f"watched: {message.watched}"))
+        self.bars.update(task, told=message.doing)
+        if message.steps is not None:
+            self.bars.start_task(task)
+            self.bars.update(task, total=message.steps)
+
+    def stopping(self) -> None:
+        """Say that the wish to stop was heard."""
+        self.bars.console.print("stopping after this step")
+
+    def _leave_out(self, line: str) -> None:
+        self.left_out += 1
+        if self.left_out <= _MOST_NAMED:
+            self.bars.console.print(Text(f"left out: {line}", style="yellow"))
+        elif self.left_out == _MOST_NAMED + 1:
+            self.bars.console.print(Text("more is left out, and only counted", style="yellow"))
 
 
-def _print(
-    outcomes: "dict[str, Outcome]", manifest: Path | None, out: Path, console: Console
-) -> None:
+def _print(outcomes: "dict[str, Outcome]", out: Path, console: Console) -> None:
     if not all(outcome.done for outcome in outcomes.values()):
         text = f"stopped; checkpoints are in {out}. The same command goes on from there."
         console.print(Text(text))

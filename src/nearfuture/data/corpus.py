@@ -37,11 +37,15 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Utterance:
-    """A recording in memory: mono float32 `samples` (n,) at the model's rate, and its text."""
+    """A recording in memory: mono float32 `samples` (n,) at the model's rate, and its text.
+
+    `speaker` is "" where nobody told.
+    """
 
     name: str
     samples: NDArray[np.float32]
     text: str
+    speaker: str = ""
 
 
 def corpus_folder(name: str) -> Path | None:

@@ -1,4 +1,4 @@
-"""Connected digits: strings of 3 to 7 spoken digits, made from recordings of single ones.
+"""Connected digits: strings of spoken digits, made from recordings of single ones.
 
 A string takes one speaker of the Free Spoken Digit Dataset, with gaps of 0 to 250 ms, a level and a
 noise of its own; everything follows from a seed. The corpus's own split holds: recordings 0 to 4
@@ -7,16 +7,20 @@ of each speaker and digit are for testing only; recording 5 is for watching a tr
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.data.ahead import Ahead
+from nearfuture.data.augmentation import Augmentation
+from nearfuture.data.batches import Batch, share
 from nearfuture.data.corpus import Utterance, corpus_folder, load_audio, read_manifest
-from nearfuture.data.sound import add_noise, at_level, at_speed
+from nearfuture.data.sound import add_noise, at_level
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary
 
@@ -28,6 +32,8 @@ HELD_OUT = "theo"
 
 Split = Literal["train", "dev", "test"]
 _DEV_RECORDING = 5
+_SHORT = 0.15  # of the batches are of one or two digits
+_AUGMENTATION = Augmentation(speed=0.15)  # more than usual, for five speakers
 
 
 def symbols() -> tuple[str, ...]:
@@ -56,8 +62,8 @@ class DigitRecordings:
         folder = folder or corpus_folder("fsdd")
         if folder is None:
             raise NearfutureError(
-                "the Free Spoken Digit Dataset is not among the corpora; put it in a folder 'fsdd' "
-                "with its manifest.tsv and let NEARFUTURE_CORPORA name the folder above"
+                "the Free Spoken Digit Dataset is not among the corpora; let NEARFUTURE_CORPORA "
+                "name a folder and run: nearfuture data fetch fsdd"
             )
         takes: dict[tuple[str, str], tuple[list[NDArray[np.float32]], ...]] = {}
         for entry in read_manifest(folder / "manifest.tsv"):
@@ -82,17 +88,33 @@ class DigitRecordings:
     def string(
         self, speaker: str, split: Split, digits: int, rng: np.random.Generator
     ) -> Utterance:
-        """One string of so many digits by one speaker, as the random generator has it."""
+        """One string of so many digits by one speaker, as the random generator has it.
+
+        It has a level of −35 to −15 dBFS and a synthetic noise 15 to 40 dB below. Figures of
+        evaluations rest on these very strings: they must not change.
+        """
+        clean = self.clean_string(speaker, split, digits, rng)
+        samples = at_level(clean.samples, rng.uniform(-35.0, -15.0))
+        samples = add_noise(samples, rng.uniform(15.0, 40.0), rng.uniform(0.0, 1.5), rng)
+        return dataclasses.replace(clean, samples=samples)
+
+    def clean_string(
+        self, speaker: str, split: Split, digits: int, rng: np.random.Generator
+    ) -> Utterance:
+        """A string as it was recorded, with pauses of up to 250 ms at its ends and in between."""
         takes = self.takes[speaker, split]
         said = rng.integers(0, 10, digits)
         pieces = [self._gap(rng)]
         for digit in said:
             choices = takes[digit]
             pieces += [choices[rng.integers(len(choices))], self._gap(rng)]
-        samples = at_level(np.concatenate(pieces), rng.uniform(-35.0, -15.0))
-        samples = add_noise(samples, rng.uniform(15.0, 40.0), rng.uniform(0.0, 1.5), rng)
         words = " ".join(WORDS[digit] for digit in said)
-        return Utterance(name=f"{speaker}: {words}", samples=samples, text=words)
+        return Utterance(
+            name=f"{speaker}: {words}",
+            samples=np.concatenate(pieces),
+            text=words,
+            speaker=speaker,
+        )
 
     def strings(
         self, speakers: Sequence[str], split: Split, count: int, *, seed: int
@@ -114,40 +136,47 @@ class ConnectedDigits:
     """Training batches of connected digits: a pure function of the seed and the step.
 
     A batch has strings of one number of digits, so that little of it is padding, and about
-    `digits_per_batch` digits in all. Speed, level and noise differ from string to string.
+    `digits_per_batch` digits in all: 3 to 7 a string, or 1 to 2 in 15 % of the batches, since
+    people also say a single digit. Strings differ in speed, level, noise, room and ends.
 
     Attributes:
         recordings: single digits.
         others: whole strings of other voices (synthetic ones), mixed in by `others_share`.
-        speed: strings are played up to so much faster or slower.
+        augmentation: what is done to each string.
+        noises, rooms: what it is done with; see `noises` and `room_responses`.
     """
 
     recordings: DigitRecordings
     others: Sequence[Utterance] = ()
     others_share: float = 0.25
-    digits_per_batch: int = 160
-    speed: float = 0.15
+    digits_per_batch: int = 80
+    augmentation: Augmentation = _AUGMENTATION
+    noises: Sequence[NDArray[Any]] = ()
+    rooms: Sequence[NDArray[np.float32]] = ()
     seed: int = 0
+    _ahead: Ahead = field(default_factory=Ahead, init=False, repr=False, compare=False)
 
-    def batch(self, step: int) -> list[Utterance]:
-        """The utterances of one training step."""
+    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+        """The utterances of one training step: those of one rank among so many."""
+        return self._ahead.batch(self._made, step, rank, ranks)
+
+    def _made(self, step: int, rank: int, ranks: int) -> Batch:
         rng = np.random.default_rng([self.seed, step])
-        digits = int(rng.integers(3, 8))
+        short = rng.random() < _SHORT
+        digits = int(rng.integers(1, 3) if short else rng.integers(3, 8))
         others = [other for other in self.others if len(other.text.split()) == digits]
-        return [
-            self._varied(others, digits, rng) for _ in range(round(self.digits_per_batch / digits))
-        ]
+        places = share(range(round(self.digits_per_batch / digits)), rank, ranks)
+        return Batch(utterances=[self._one(step, place, digits, others) for place, _ in places])
 
-    def _varied(
-        self, others: Sequence[Utterance], digits: int, rng: np.random.Generator
-    ) -> Utterance:
+    def _one(self, step: int, place: int, digits: int, others: Sequence[Utterance]) -> Utterance:
+        rng = np.random.default_rng([self.seed, step, place])
         if others and rng.random() < self.others_share:
             one = others[int(rng.integers(len(others)))]
-            samples = at_level(one.samples, rng.uniform(-35.0, -15.0))
-            samples = add_noise(samples, rng.uniform(15.0, 40.0), rng.uniform(0.0, 1.5), rng)
         else:
             seen = self.recordings.seen
-            one = self.recordings.string(seen[rng.integers(len(seen))], "train", digits, rng)
-            samples = one.samples
-        samples = at_speed(samples, rng.uniform(1 - self.speed, 1 + self.speed))
-        return Utterance(name=one.name, samples=samples, text=one.text)
+            speaker = seen[rng.integers(len(seen))]
+            one = self.recordings.clean_string(speaker, "train", digits, rng)
+        samples = self.augmentation.apply(
+            one.samples, self.recordings.rate, rng, noises=self.noises, rooms=self.rooms
+        )
+        return dataclasses.replace(one, samples=samples)

@@ -1,130 +1,262 @@
-"""A user's own recordings as training batches."""
+"""Any number of recordings as training batches: planned by their lengths, loaded when needed."""
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nearfuture.data.corpus import Utterance, load_audio, read_manifest
-from nearfuture.data.sound import add_noise, at_level, at_speed
+from nearfuture.data.ahead import Ahead
+from nearfuture.data.augmentation import Augmentation
+from nearfuture.data.batches import Batch, share
+from nearfuture.data.cache import AudioCache
+from nearfuture.data.corpus import Utterance
+from nearfuture.data.item import Item, load_item, probed
 from nearfuture.error import NearfutureError
-from nearfuture.text import normalise
+from nearfuture.text import frames_needed
 
-__all__ = ["Recordings"]
+__all__ = ["Recordings", "load_utterances"]
+
+Samples = NDArray[np.float32]
+
+_PLANS = 3  # epochs whose plans are kept: memory stays the same over a long training
+_SLACK_S = 0.1  # by which a file may be longer than its own header says
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
 class Recordings:
-    """Recordings with transcripts, held in memory; batches follow from the seed and the step.
+    """Recordings with transcripts as batches of similar length; a pure function of seed and step.
 
-    Every recording comes once an epoch. A batch takes neighbours in length from a shuffled stretch
-    of the epoch, so that little of it is padding.
+    Every recording comes once an epoch. A batch takes neighbours in length, so that little of it
+    is padding; they are not the same neighbours every epoch, and batches come in random order, but
+    for the first epoch, which goes from short to long (SortaGrad: Deep Speech 2, §3.3).
+
+    Audio is decoded when its batch is made, then kept in memory with 16 bits a sample until
+    `cache_mb` are full; what is over that is decoded again every epoch. While a step is being
+    trained on, a thread makes the batch of the next one. Neither changes what a batch holds. Ask
+    from one thread at a time.
+
+    Args:
+        items: rows of a source; see `read_source`.
+        rate: of the model; audio of other rates is resampled.
+        seconds_per_batch: audio in a batch with its padding, before augmentation, at most, unless
+            one recording alone is longer.
+        longest_s: recordings longer than this are left out.
+        sorta_grad: whether the first epoch goes from short to long.
+        augmentation: what is done to each recording.
+        noises, rooms: what it is done with; see `noises` and `room_responses`.
+        seed: of all that is random.
+        frame_ms: of the model; recordings with more characters than such frames, which CTC cannot
+            spell, are left out. Unknown: they are left to the training.
+        cache_mb: megabytes of decoded audio that are kept.
+        prefetch: whether a thread makes the next batch.
+        progress: called with the rows looked at and the rows in all.
 
     Attributes:
-        utterances: all of them, at the model's rate.
-        seconds_per_batch: audio in a batch with its padding, before its speed is varied, at most,
-            unless one recording alone is longer.
-        speed: played up to so much faster or slower.
-        skipped: a line for each row that was left out, with its path and the reason.
+        items: those that are trained on.
+        left_out: a line for each of the others, with its name and the reason.
+
+    Raises:
+        NearfutureError: where nothing is left, or for a limit that is none.
+
+    >>> from pathlib import Path
+    >>> items = [
+    ...     Item(name=f"{n}.wav", path=Path(f"{n}.wav"), text="hello", duration_s=float(n))
+    ...     for n in (3, 1, 60, 2, 4)
+    ... ]
+    >>> recordings = Recordings(items, rate=16000, seconds_per_batch=8.0)
+    >>> recordings.left_out
+    ('60.wav: it is 60.0 s long, over the limit of 30 s: cut it into shorter ones, or raise the
+    limit',)
+    >>> recordings.epoch(0)
+    [[1, 2], [0, 3]]
     """
 
-    utterances: Sequence[Utterance]
-    rate: int
-    seconds_per_batch: float = 120.0
-    speed: float = 0.1
-    seed: int = 0
-    skipped: tuple[str, ...] = ()
-    # No argument, so that `replace` starts it afresh: it follows from the others.
-    _epochs: list[list[list[int]]] = field(default_factory=list, init=False, repr=False)
-
-    @classmethod
-    def load(
-        cls,
-        manifest: Path,
+    def __init__(
+        self,
+        items: Sequence[Item],
         *,
         rate: int,
+        seconds_per_batch: float = 120.0,
+        longest_s: float = 30.0,
+        sorta_grad: bool = True,
+        augmentation: Augmentation | None = None,
+        noises: Sequence[NDArray[Any]] = (),
+        rooms: Sequence[Samples] = (),
         seed: int = 0,
-        split: str | None = None,
+        frame_ms: float | None = None,
+        cache_mb: float = 1500.0,
+        prefetch: bool = True,
         progress: Callable[[int, int], None] | None = None,
-    ) -> Recordings:
-        """Read every row of a manifest; what cannot be read is named in `skipped`, not fatal.
-
-        Args:
-            manifest: tab-separated, with the columns `path` and `transcript`.
-            rate: rate of the model.
-            seed: of the batches.
-            split: only the rows whose `split` column says so, if there is one.
-            progress: called with the rows done and the rows in all.
-
-        Raises:
-            NearfutureError: where nothing is left.
-        """
-        entries = [
-            entry
-            for entry in read_manifest(manifest)
-            if split is None or entry.fields.get("split", split) == split
-        ]
-        utterances, skipped = [], []
-        for number, entry in enumerate(entries):
+    ) -> None:
+        for name, value in (("seconds_per_batch", seconds_per_batch), ("longest_s", longest_s)):
+            if not value > 0:
+                raise NearfutureError(f"{name} is {value}: more than 0 seconds are wanted")
+        if not cache_mb >= 0:
+            raise NearfutureError(f"cache_mb is {cache_mb}: 0 or more megabytes are wanted")
+        self.rate, self.longest_s, self.seed = rate, longest_s, seed
+        self.seconds_per_batch, self.sorta_grad = seconds_per_batch, sorta_grad
+        self.augmentation = Augmentation() if augmentation is None else augmentation
+        self.noises, self.rooms, self.prefetch = noises, rooms, prefetch
+        self._cache = AudioCache(cache_mb)
+        kept: list[Item] = []
+        seconds: list[float] = []
+        left_out: list[str] = []
+        for number, item in enumerate(items):
             if progress:
-                progress(number, len(entries))
-            name = str(entry.path)
-            text = normalise(entry.transcript)
+                progress(number, len(items))
             try:
-                if not text:
-                    raise NearfutureError("its transcript is empty")
-                samples = load_audio(entry.path, rate)
-                if samples.size == 0:
-                    raise NearfutureError("it holds no samples")
+                length = self._usable_seconds(item, frame_ms)
             except NearfutureError as error:
-                message = str(error)
-                skipped.append(message if name in message else f"{name}: {message}")
+                left_out.append(_named(item, error))
                 continue
-            utterances.append(Utterance(name=name, samples=samples, text=text))
+            kept.append(item)
+            seconds.append(length)
         if progress:
-            progress(len(entries), len(entries))
-        if not utterances:
-            reasons = "; ".join(skipped[:3]) or "it has no rows"
-            raise NearfutureError(f"{manifest} holds nothing to train on: {reasons}")
-        return cls(utterances=utterances, rate=rate, seed=seed, skipped=tuple(skipped))
+            progress(len(items), len(items))
+        if not kept:
+            reasons = "; ".join(left_out[:3]) or "there are no recordings"
+            raise NearfutureError(f"there is nothing to train on: {reasons}")
+        self.items, self.left_out = tuple(kept), tuple(left_out)
+        self._seconds = np.array(seconds)
+        self._plans: dict[int, list[list[int]]] = {}
+        self._steps: list[int] = []  # in each epoch
+        self._planning = threading.RLock()  # the next batch is made in a thread of its own
+        self._ahead = Ahead()
+
+    @property
+    def hours(self) -> float:
+        """Of all recordings that are trained on."""
+        return float(self._seconds.sum()) / 3600
+
+    @property
+    def steps_per_epoch(self) -> int:
+        """Steps in the first epoch; the others differ a little from it."""
+        return self.steps(1)
+
+    def steps(self, epochs: int) -> int:
+        """Steps in the first so many epochs, exactly."""
+        with self._planning:
+            while len(self._steps) < epochs:
+                self._steps.append(len(self.epoch(len(self._steps))))
+            return sum(self._steps[:epochs])
 
     def epoch(self, number: int) -> list[list[int]]:
-        """The batches of an epoch, as indices of utterances; each index comes exactly once."""
-        while len(self._epochs) <= number:
-            rng = np.random.default_rng([self.seed, len(self._epochs)])
-            self._epochs.append(self._batches(rng))
-        return self._epochs[number]
+        """The batches of an epoch, as indices of `items`; each index comes exactly once."""
+        with self._planning:
+            if number not in self._plans:
+                while len(self._plans) >= _PLANS:
+                    del self._plans[next(iter(self._plans))]
+                self._plans[number] = self._planned(number)
+            return self._plans[number]
 
-    def _batches(self, rng: np.random.Generator) -> list[list[int]]:
-        # Neighbours in length, but not the same ones every epoch: lengths are compared after a
-        # random stretch.
-        seconds = np.array([one.samples.size / self.rate for one in self.utterances])
-        order = np.argsort(seconds * rng.uniform(0.8, 1.25, seconds.size))
+    def _chosen(self, step: int) -> tuple[int, list[int]]:
+        """The epoch of a step, and the items of its global batch."""
+        number, begin = 0, 0
+        while step >= (end := self.steps(number + 1)):
+            number, begin = number + 1, end
+        return number, self.epoch(number)[step - begin]
+
+    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+        """The utterances of one training step, augmented: those of one rank among so many."""
+        if self.prefetch:
+            return self._ahead.batch(self._made, step, rank, ranks)
+        return self._made(step, rank, ranks)
+
+    def _made(self, step: int, rank: int, ranks: int) -> Batch:
+        number, indices = self._chosen(step)
+        utterances, skipped = [], []
+        for place, index in share(indices, rank, ranks):
+            item = self.items[index]
+            try:
+                samples = self._loaded(index)
+            except NearfutureError as error:
+                skipped.append(_named(item, error))
+                continue
+            samples = self.augmentation.apply(
+                samples,
+                self.rate,
+                np.random.default_rng([self.seed, 1, step, place]),
+                noises=self.noises,
+                rooms=self.rooms,
+            )
+            utterances.append(
+                Utterance(name=item.name, samples=samples, text=item.text, speaker=item.speaker)
+            )
+        return Batch(utterances=utterances, skipped=tuple(skipped), epoch=number)
+
+    def _planned(self, number: int) -> list[list[int]]:
+        rng = np.random.default_rng([self.seed, number])
+        by_length = self.sorta_grad and number == 0
+        # Not the same neighbours every epoch: lengths are compared after a random stretch.
+        stretch = 1.0 if by_length else rng.uniform(0.8, 1.25, self._seconds.size)
+        order = np.argsort(self._seconds * stretch, kind="stable")
         batches: list[list[int]] = [[]]
         longest = 0.0
         for index in order.tolist():
-            longest = max(longest, float(seconds[index]))
+            longest = max(longest, float(self._seconds[index]))
             if batches[-1] and longest * (len(batches[-1]) + 1) > self.seconds_per_batch:
                 batches.append([])
-                longest = float(seconds[index])
+                longest = float(self._seconds[index])
             batches[-1].append(index)
-        return [batches[i] for i in rng.permutation(len(batches))]
+        return batches if by_length else [batches[i] for i in rng.permutation(len(batches))]
 
-    def batch(self, step: int) -> list[Utterance]:
-        """The utterances of one training step, varied in speed, level and noise."""
-        number, index = 0, step
-        while index >= len(self.epoch(number)):  # epochs differ a little in their batches
-            index -= len(self.epoch(number))
-            number += 1
-        rng = np.random.default_rng([self.seed, 1, step])
-        chosen = self.epoch(number)[index]
-        return [self._varied(self.utterances[i], rng) for i in chosen]
+    def _usable_seconds(self, item: Item, frame_ms: float | None) -> float:
+        if not item.text:
+            raise NearfutureError("its transcript is empty")
+        seconds = item.duration_s if item.duration_s is not None else probed(item).duration_s
+        if seconds is None or not 0 < seconds < math.inf:
+            raise NearfutureError(f"it is {seconds} s long")
+        if seconds > self.longest_s:
+            raise NearfutureError(self._too_long(seconds))
+        if frame_ms is not None:
+            needed, frames = frames_needed(item.text), math.ceil(seconds * 1000 / frame_ms)
+            if needed > frames:
+                raise NearfutureError(
+                    f"its transcript needs {needed} frames, and its {seconds:.2f} s are {frames} "
+                    f"frames of {frame_ms:g} ms: is it the right transcript?"
+                )
+        return seconds
 
-    def _varied(self, one: Utterance, rng: np.random.Generator) -> Utterance:
-        samples = at_speed(one.samples, rng.uniform(1 - self.speed, 1 + self.speed))
-        samples = at_level(samples, rng.uniform(-35.0, -15.0))
-        samples = add_noise(samples, rng.uniform(15.0, 45.0), rng.uniform(0.0, 1.5), rng)
-        return Utterance(name=one.name, samples=samples, text=one.text)
+    def _too_long(self, seconds: float) -> str:
+        return (
+            f"it is {seconds:.1f} s long, over the limit of {self.longest_s:g} s: cut it into "
+            f"shorter ones, or raise the limit"
+        )
+
+    def _loaded(self, index: int) -> Samples:
+        samples = self._cache.get(index)
+        if samples is None:
+            samples = load_item(self.items[index], self.rate)
+            # A manifest may be wrong about a length, and memory has to last.
+            if samples.size > (self.longest_s + _SLACK_S) * self.rate:
+                raise NearfutureError(self._too_long(samples.size / self.rate))
+            samples = self._cache.put(index, samples)
+        return samples
+
+
+def load_utterances(items: Sequence[Item], rate: int) -> tuple[list[Utterance], tuple[str, ...]]:
+    """Recordings as they are, all in memory, and a line for each that could not be loaded.
+
+    For the few that a model is evaluated on.
+    """
+    utterances, skipped = [], []
+    for item in items:
+        try:
+            samples = load_item(item, rate)
+        except NearfutureError as error:
+            skipped.append(_named(item, error))
+            continue
+        utterances.append(
+            Utterance(name=item.name, samples=samples, text=item.text, speaker=item.speaker)
+        )
+    return utterances, tuple(skipped)
+
+
+def _named(item: Item, error: NearfutureError) -> str:
+    message = str(error)
+    known = message.startswith((f"{item.name}: ", f"{item.name} "))
+    return message if known else f"{item.name}: {message}"

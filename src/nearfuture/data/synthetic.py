@@ -47,6 +47,7 @@ def corpus_strings(corpus: str, *, rate: int) -> list[Utterance]:
             name=str(entry.path.relative_to(folder)),
             samples=load_audio(entry.path, rate),
             text=entry.transcript,
+            speaker=entry.fields.get("speaker", ""),
         )
         for entry in read_manifest(folder / "manifest.tsv")
         if entry.fields.get("split") == "train"
@@ -76,7 +77,8 @@ def _synthesised(rate: int, per_voice: int, seed: int) -> Iterator[Utterance]:
                 continue
             rng = np.random.default_rng([seed, number])
             for _ in range(per_voice):
-                said = rng.integers(0, 10, rng.integers(3, 8))
+                short = rng.random() < 0.15
+                said = rng.integers(0, 10, rng.integers(1, 3) if short else rng.integers(3, 8))
                 words = " ".join(WORDS[digit] for digit in said)
                 speed = float(rng.uniform(0.8, 1.3))
                 path = Path(folder) / "voice.wav"
@@ -103,4 +105,5 @@ def _synthesised(rate: int, per_voice: int, seed: int) -> Iterator[Utterance]:
                     name=f"{program} {voice}: {words}",
                     samples=resample(audio.samples, audio.rate, rate),
                     text=words,
+                    speaker=f"{program} {voice}",
                 )

@@ -1,6 +1,27 @@
-"""From log-probabilities to text: CTC decoding whose state is a value, and word times."""
+"""From log-probabilities to text: CTC decoding whose state is a value, alignment, word times."""
 
+from nearfuture.decoding.alignment import (
+    AlignedCharacter,
+    AlignedToken,
+    AlignedWord,
+    Alignment,
+    align,
+    align_words,
+)
 from nearfuture.decoding.greedy import Greedy, GreedyState, Token
 from nearfuture.decoding.word import Word, text, words
 
-__all__ = ["Greedy", "GreedyState", "Token", "Word", "text", "words"]
+__all__ = [
+    "AlignedCharacter",
+    "AlignedToken",
+    "AlignedWord",
+    "Alignment",
+    "Greedy",
+    "GreedyState",
+    "Token",
+    "Word",
+    "align",
+    "align_words",
+    "text",
+    "words",
+]

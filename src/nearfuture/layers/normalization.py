@@ -5,8 +5,11 @@ Shapes: `B` batch, `T` frames, `D` features, `C` channels, `F` bands of a channe
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor, distributed, nn
+from torch.autograd.function import Function, once_differentiable
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
@@ -69,6 +72,11 @@ class SequenceBatchNorm(Framewise):
             variance.
         eps: ε.
 
+    Attributes:
+        shared: whether its batches are parts of one batch that all processes of torch.distributed
+            have together: sums and counts are then added up over them, in each forward and backward
+            pass, in which all of them have to take part.
+
     Raises:
         NearfutureError: where the features do not divide into bands; from `step` in train mode,
             since a chunk has other statistics than its sequence.
@@ -95,6 +103,7 @@ class SequenceBatchNorm(Framewise):
             )
         channels = dim // bands
         self.bands, self.momentum, self.eps = bands, momentum, eps
+        self.shared = False
         self.weight = nn.Parameter(torch.ones(channels))
         self.bias = nn.Parameter(torch.zeros(channels))
         self.register_buffer("running_mean", torch.zeros(channels))
@@ -151,17 +160,36 @@ class SequenceBatchNorm(Framewise):
         count = lengths.sum()[None] * self.bands
         channels = self.weight.shape[0]
         values = x.to(exact).reshape(*x.shape[:2], channels, self.bands)
-        sums = _everywhere(torch.cat([values.sum((0, 1, 3)), count.to(exact)]))
+        sums = self._everywhere(torch.cat([values.sum((0, 1, 3)), count.to(exact)]))
         count, divisor = sums[-1], sums[-1].clamp(min=1)
         mean = sums[:-1] / divisor
         distance = mask((values - mean[:, None]).flatten(2), lengths)
-        squares = _everywhere(distance.square().sum((0, 1)).reshape(channels, self.bands).sum(1))
-        return count, mean, squares / divisor
+        squares = distance.square().sum((0, 1)).reshape(channels, self.bands).sum(1)
+        return count, mean, self._everywhere(squares) / divisor
+
+    def _everywhere(self, sums: Tensor) -> Tensor:
+        """Sums over all processes that share a batch."""
+        if not self.shared:
+            return sums
+        everywhere: Tensor = _Everywhere.apply(sums)  # type: ignore[no-untyped-call]
+        return everywhere
 
 
-def _everywhere(sums: Tensor) -> Tensor:
-    """Sums over all processes that share a batch: at present there is one."""
-    return sums
+class _Everywhere(Function):
+    """`y = Σ x` over all processes; each loss depends on each x, so gradients add up as well."""
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor) -> Tensor:
+        total = sums.clone()
+        distributed.all_reduce(total)
+        return total
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
+        total = gradient.clone()
+        distributed.all_reduce(total)
+        return total
 
 
 class CumulativeLayerNorm(StreamingLayer):

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from nearfuture.audio import LiveResampler, resample
 from nearfuture.budget import Latency, LatencyItem, largest_lookahead
@@ -20,6 +20,10 @@ from nearfuture.runtime.stream import Budget, Event, LogProbsHook, Stream
 from nearfuture.runtime.transcript import Transcript
 
 __all__ = ["Model", "load"]
+
+# A bidirectional model hears a recording at once up to this length, and a longer one in windows of
+# it with so much more of the recording on both sides.
+_WINDOW_S, _CONTEXT_S = 600.0, 20.0
 
 
 def load(source: str | Path, budget_ms: float | None = None) -> Model:
@@ -131,7 +135,8 @@ class Model:
         """The text of a whole recording.
 
         A streaming model hears it as it would live, through the same resampler, so the text is the
-        same; a bidirectional one hears all of it at once.
+        same; a bidirectional one hears all of it at once, or ten minutes at a time, and 20 seconds
+        on either side of them, where it is longer than that.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16.
@@ -148,9 +153,7 @@ class Model:
                 stream.accept(pcm[at : at + rate])
             return stream.finish()
         heard = resample(pcm, rate, self.rate)
-        lengths = np.array([len(heard)], np.int64)
-        log_probs, frames = self._offline.run(heard[None], lengths)
-        transcript = self._transcript().step(log_probs[0, : frames[0]])
+        transcript = self._transcript().step(_whole(self._offline, self.manifest, heard))
         return Event(
             committed=transcript.committed,
             provisional="",
@@ -158,6 +161,35 @@ class Model:
             audio_ms=1000 * len(heard) / self.rate,
             words=transcript.words,
         )
+
+    def log_probs(self, samples: ArrayLike, rate: int | None = None) -> NDArray[np.float32]:
+        """The log-probabilities that `transcribe` reads the text of: for decoders and alignments.
+
+        Args:
+            samples: (n,) floating point in [-1, 1] or int16.
+            rate: samples per second; the model's own unless given.
+
+        Returns:
+            (T, V): T frames, one every `manifest.frame_ms`, and behind the blank the symbols of
+            `manifest.vocabulary`; of a streaming model those of the head that commits.
+
+        Raises:
+            NearfutureError: for samples of another kind or not finite.
+
+        >>> load("digits-bidirectional").log_probs(np.zeros(8000)).shape
+        (24, 17)
+        """
+        rate = self.rate if rate is None else rate
+        pcm = as_samples(samples)
+        if self._offline is not None:
+            return _whole(self._offline, self.manifest, resample(pcm, rate, self.rate))
+        commits, _ = self._choose(rate)
+        parts: list[NDArray[np.float32]] = []
+        stream = self.stream(rate, on_log_probs=lambda heads: parts.append(heads[commits]))
+        for at in range(0, len(pcm), rate):
+            stream.accept(pcm[at : at + rate])
+        stream.finish()
+        return np.concatenate(parts)
 
     def _choose(self, rate: int) -> tuple[int, Latency]:
         """The head that commits for audio at `rate`, and its latency."""
@@ -178,6 +210,31 @@ class Model:
             frame_ms=self.manifest.frame_ms,
             centre_ms=self.manifest.centre_ms,
         )
+
+
+def _whole(
+    engine: OfflineEngine, manifest: Manifest, samples: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """(T, V) of a bidirectional model, in memory that does not grow with hours."""
+    hop = manifest.frame_ms * manifest.rate / 1000
+    if len(samples) <= _WINDOW_S * manifest.rate or not hop.is_integer():
+        return _heard(engine, samples)
+    stride = int(hop)
+    window, context = (
+        round(1000 * seconds / manifest.frame_ms) for seconds in (_WINDOW_S, _CONTEXT_S)
+    )
+    parts = []
+    for begin in range(0, math.ceil(len(samples) / stride), window):
+        first = max(0, begin - context)
+        end = begin + window + context
+        log_probs = _heard(engine, samples[first * stride : end * stride])
+        parts.append(log_probs[begin - first : begin - first + window])
+    return np.concatenate(parts)
+
+
+def _heard(engine: OfflineEngine, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    log_probs, frames = engine.run(samples[None], np.array([len(samples)], np.int64))
+    return log_probs[0, : frames[0]]
 
 
 def _behind(resampler_ms: float, latency: Latency) -> Latency:

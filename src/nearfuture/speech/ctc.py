@@ -7,24 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from nearfuture.error import NearfutureError
+from nearfuture.text import frames_needed
 
-__all__ = ["CTCResult", "ctc_loss", "frames_needed"]
+__all__ = ["CTCResult", "ctc_loss", "frames_needed", "unreachable"]
 
 
-def frames_needed(target: Sequence[int]) -> int:
-    """Fewest frames that can spell a target: its length plus its immediate repeats.
+def unreachable(target: Sequence[int], frames: int) -> str | None:
+    """Why so many frames cannot spell a target; None where they can.
 
-    >>> frames_needed([1, 1, 1]), frames_needed([1, 2, 1])
-    (5, 3)
+    >>> unreachable([1, 2], 2) is None
+    True
+    >>> unreachable([1, 2], 1)
+    '1 frames cannot spell 2 symbols with 0 repeats, which need 2; use a longer recording, a \
+shorter transcript or a smaller stride'
     """
-    return len(target) + sum(a == b for a, b in pairwise(target))
+    needed = frames_needed(target)
+    if frames >= needed:
+        return None
+    return (
+        f"{frames} frames cannot spell {len(target)} symbols with {needed - len(target)} repeats, "
+        f"which need {needed}; use a longer recording, a shorter transcript or a smaller stride"
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,15 +96,10 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
                 f"{names[row]}: symbols of a target go from 1 to {symbols - 1}, not from "
                 f"{min(target)} to {max(target)}; 0 is the blank"
             )
-        needed = frames_needed(target)
-        if frames >= needed:
-            rows.append(row)
+        if reason := unreachable(target, frames):
+            skipped.append(f"{names[row]}: {reason}")
         else:
-            skipped.append(
-                f"{names[row]}: {frames} frames cannot spell {len(target)} symbols with "
-                f"{needed - len(target)} repeats, which need {needed}; "
-                f"use a longer recording, a shorter transcript or a smaller stride"
-            )
+            rows.append(row)
     if skipped and not skip_impossible:
         raise NearfutureError("; ".join(skipped))
     rows = [row for row in rows if counts[row] > 0]  # nothing heard, nothing said: the loss is 0
@@ -105,10 +109,12 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
         nothing = _at_least_float32(log_probs[:0]).sum()
         return CTCResult(loss=nothing, counted=counted, skipped=tuple(skipped))
     chosen = _at_least_float32(log_probs[torch.tensor(rows, device=log_probs.device)])
+    if chosen.device.type == "mps":  # has no kernel for it
+        chosen = chosen.cpu()
     flat = torch.tensor([symbol for row in rows for symbol in targets[row]], dtype=torch.int64)
     loss = F.ctc_loss(
         chosen.transpose(0, 1),
-        flat.to(log_probs.device),
+        flat.to(chosen.device),
         torch.tensor([counts[row] for row in rows]),
         torch.tensor([len(targets[row]) for row in rows]),
         reduction="sum",

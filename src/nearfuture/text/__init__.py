@@ -2,6 +2,7 @@
 
 from nearfuture.text.error_rate import ErrorRate, Pair, align, character_errors, word_errors
 from nearfuture.text.normalization import normalise
+from nearfuture.text.spelling import frames_needed
 from nearfuture.text.vocabulary import BLANK, Vocabulary
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "Vocabulary",
     "align",
     "character_errors",
+    "frames_needed",
     "normalise",
     "word_errors",
 ]

@@ -1,15 +1,25 @@
 """Training: the loop, its checkpoints, and what came of it."""
 
+from nearfuture.data.batches import Batch, Batches
+from nearfuture.training.augmentation import SpecAugment
 from nearfuture.training.checkpoint import Checkpoint, load_model
+from nearfuture.training.distillation import distillation_loss, peak_first_loss
+from nearfuture.training.distributed import Group
 from nearfuture.training.evaluation import evaluate
-from nearfuture.training.trainer import Batches, Progress, Trainer, TrainingOptions
+from nearfuture.training.options import TrainingOptions
+from nearfuture.training.trainer import Progress, Trainer
 
 __all__ = [
+    "Batch",
     "Batches",
     "Checkpoint",
+    "Group",
     "Progress",
+    "SpecAugment",
     "Trainer",
     "TrainingOptions",
+    "distillation_loss",
     "evaluate",
     "load_model",
+    "peak_first_loss",
 ]

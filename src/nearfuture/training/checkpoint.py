@@ -7,62 +7,87 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, optim
+from torch import Tensor
 
 from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.training.averaging import Average
+from nearfuture.training.optimizer import Optimizer
 
 __all__ = ["Checkpoint", "load_model"]
 
-_SCHEMA = 1
+_SCHEMA = 2
+_MODEL, _AVERAGE, _OPTIMIZER = "model.", "average.", "optimizer."
 
 
 @dataclass(kw_only=True)
 class Checkpoint:
-    """A model, its optimiser and where the training stands.
+    """A model, its average, its optimiser and where the training stands.
 
     Attributes:
-        model: weights and feature statistics.
-        optimizer: moments of every parameter, in the order of `model.parameters()`.
-        step: steps done.
+        average: the model with its weights and feature statistics, and their running average.
+        optimizer: moments of every parameter.
         options: what the training was started with; it must be the same when it is resumed.
+        step: steps done.
         history: one record for each report of progress.
+        left_out: utterances that were left out so far.
+        looked: the step of the last look at the recordings kept apart.
+        best: the figures of the best model so far, and its step; empty before the first look.
     """
 
-    model: Recognizer
-    optimizer: optim.Optimizer
-    step: int
+    average: Average
+    optimizer: Optimizer
     options: dict[str, Any]
-    history: list[dict[str, Any]]
+    step: int = 0
+    history: list[dict[str, Any]] = field(default_factory=list)
+    left_out: int = 0
+    looked: int = 0
+    best: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def model(self) -> Recognizer:
+        """The model that is trained."""
+        return self.average.source
 
     def save(self, path: Path) -> None:
         """Write the file, all of it or nothing."""
-        tensors = {f"model.{name}": tensor for name, tensor in self.model.state_dict().items()}
-        for index, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{name}": value for name, value in moments.items()}
+        tensors = _named(_MODEL, self.model.state_dict())
+        tensors |= _named(_OPTIMIZER, self.optimizer.state())
+        self._write(path, tensors)
+
+    def save_model(self, path: Path) -> None:
+        """Write the averaged model alone, which is what others need; it cannot be resumed."""
+        self._write(path, {})
+
+    def _write(self, path: Path, tensors: dict[str, Tensor]) -> None:
+        tensors = {**tensors, **_named(_AVERAGE, self.average.model.state_dict())}
         about = {
             "schema": _SCHEMA,
             "model": self.model.config.to_json(),
             "step": self.step,
             "options": self.options,
             "history": self.history,
+            "left_out": self.left_out,
+            "updates": self.average.updates,
+            "looked": self.looked,
+            "best": self.best,
         }
         partial = path.with_suffix(".partial")
         save_file(
-            {name: tensor.contiguous() for name, tensor in tensors.items()},
+            {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
             partial,
             metadata={"nearfuture": json.dumps(about)},
         )
         os.replace(partial, path)
 
     def restore(self, path: Path) -> None:
-        """Read the file into this checkpoint's own model and optimiser.
+        """Read the file into this checkpoint's own model, average and optimiser.
 
         Raises:
             NearfutureError: where the file is none of ours, or of a training with other options.
@@ -74,38 +99,57 @@ class Checkpoint:
                 f"options it was started with"
             )
         before, now = about["options"], _as_json(self.options)
-        if different := [key for key in before | now if before.get(key) != now.get(key)]:
+        if different := _different(before, now):
             changes = ", ".join(f"{key}: {before.get(key)} → {now.get(key)}" for key in different)
+            hint = (
+                "; the learning rate of every step follows from the number of steps, unless decay "
+                "is none"
+                if "steps" in different
+                else ""
+            )
             raise NearfutureError(
                 f"{path} was started with other options ({changes}); resume with the same ones or "
-                f"start afresh in another folder"
+                f"start afresh in another folder{hint}"
             )
-        _load(self.model, tensors, path)
-        state = self.optimizer.state_dict()
-        moments: dict[int, dict[str, Tensor]] = {}
-        for name, tensor in _under("optimizer.", tensors).items():
-            index, moment = name.split(".")
-            # A copy: what was read is the file itself, which the next checkpoint replaces.
-            moments.setdefault(int(index), {})[moment] = tensor.clone()
-        self.optimizer.load_state_dict({**state, "state": moments})
+        weights = _under(_MODEL, tensors)
+        if not weights:
+            raise NearfutureError(
+                f"{path} holds a model alone, without the state of its training: it cannot be "
+                f"resumed; give the folder of its checkpoint"
+            )
+        _load(self.model, weights, path)
+        _load(self.average.model, _under(_AVERAGE, tensors), path)
+        # A copy: what was read is the file itself, which the next checkpoint replaces.
+        moments = {name: tensor.clone() for name, tensor in _under(_OPTIMIZER, tensors).items()}
+        self.optimizer.restore(moments)
         self.step, self.history = about["step"], about["history"]
+        self.left_out, self.looked, self.best = about["left_out"], about["looked"], about["best"]
+        self.average.updates = about["updates"]
 
 
 def load_model(path: Path) -> tuple[Recognizer, dict[str, Any]]:
-    """The model of a checkpoint, ready to use, and what the file says about its training.
+    """The averaged model of a checkpoint, ready to use, and what the file says about its training.
 
     Raises:
         NearfutureError: where the file is none of ours.
     """
     about, tensors = _read(path)
     model = Recognizer(RecognizerConfig.from_json(about["model"]))
-    _load(model, tensors, path)
-    return model.eval(), {"step": about["step"], **about["options"], "history": about["history"]}
+    _load(model, _under(_AVERAGE, tensors), path)
+    kept = {key: about[key] for key in ("step", "history", "best", "left_out")}
+    return model.eval(), {**about["options"], **kept}
+
+
+def _different(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """The options that a training may not change on its way."""
+    free = {"steps"} if before.get("decay") == now.get("decay") == "none" else set()
+    keys = [key for key in before | now if key not in free]
+    return [key for key in keys if before.get(key) != now.get(key)]
 
 
 def _load(model: Recognizer, tensors: dict[str, Tensor], path: Path) -> None:
     try:
-        model.load_state_dict(_under("model.", tensors))
+        model.load_state_dict(tensors)
     except RuntimeError as error:
         reason = " ".join(str(error).split())
         raise NearfutureError(f"{path} does not hold the weights of its model: {reason}") from error
@@ -115,6 +159,10 @@ def _as_json(values: dict[str, Any]) -> dict[str, Any]:
     """The values as they come back from a file: tuples as lists."""
     read: dict[str, Any] = json.loads(json.dumps(values))
     return read
+
+
+def _named(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {f"{prefix}{name}": tensor for name, tensor in tensors.items()}
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -133,9 +181,10 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     if about.get("schema") != _SCHEMA:
         raise NearfutureError(
             f"{path} has schema {about.get('schema')}, this version reads {_SCHEMA}: use the "
-            f"version of nearfuture that wrote it"
+            f"version of nearfuture that wrote it, or start afresh in another folder"
         )
-    if missing := {"model", "step", "options", "history"} - set(about):
+    needed = {"model", "step", "options", "history", "left_out", "updates", "looked", "best"}
+    if missing := needed - set(about):
         raise NearfutureError(
             f"{path} is no checkpoint of nearfuture: it lacks {', '.join(sorted(missing))}"
         )

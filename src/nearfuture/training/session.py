@@ -1,70 +1,120 @@
-"""A training as a job that runs in a process of its own and tells how it goes.
-
-Messages of a job: `Note` and `Progress`, then one `Outcome`, or a `Failure`.
-"""
+"""A whole training: the bidirectional twin, then the streaming model that learns from it."""
 
 from __future__ import annotations
 
-import hashlib
-import multiprocessing
-from collections.abc import Callable
-from dataclasses import dataclass
-from multiprocessing.queues import Queue
-from multiprocessing.synchronize import Event
+import dataclasses
+import math
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 import torch
 
-from nearfuture.data import (
-    ConnectedDigits,
-    DigitRecordings,
-    Recordings,
-    Utterance,
-    corpus_strings,
-    read_manifest,
-    synthesised_strings,
-)
+from nearfuture.budget.presets import Preset
+from nearfuture.data import Utterance
+from nearfuture.data.digits import symbols
+from nearfuture.data.report import Report
 from nearfuture.error import NearfutureError
 from nearfuture.export import export_bundle
-from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.speech import PRESETS, Recognizer, RecognizerConfig
+from nearfuture.training import material
+from nearfuture.training.checkpoint import load_model
+from nearfuture.training.distributed import Group
 from nearfuture.training.evaluation import evaluate
-from nearfuture.training.trainer import Batches, Progress, Trainer, TrainingOptions
+from nearfuture.training.material import Material, select
+from nearfuture.training.options import TrainingOptions
+from nearfuture.training.trainer import Progress, Trainer
 
-__all__ = ["Failure", "Job", "Message", "Note", "Outcome", "run"]
+__all__ = ["Interruption", "Note", "Outcome", "Request", "train"]
 
-_DEV_PER_SPEAKER = 20
-_DEV_SEED = 1
-_WATCHED = 100
+BIDIRECTIONAL, STREAMING = "bidirectional", "streaming"
+_WATCHED = 200  # utterances, at most, while a training goes on
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job:
-    """What to train, on what, how, and where to keep it.
+class Request:
+    """What to train, on what, how, and where to keep it; the same for every process.
 
     Attributes:
-        name: what to call it; the bundle gets this name.
-        config: the model.
-        options: the training.
-        manifest: a user's own recordings; None for connected digits.
-        folder: the checkpoint and the bundle go there.
-        threads: of torch.
+        data: sources of recordings; none for connected digits.
+        preset: the size of the models.
+        rate: that they hear; None for the preset's own.
+        heads: lookahead frames of the streaming model; None for the preset's own.
+        models: those to train, in this order.
+        steps: of each; None where epochs say how many.
+        epochs: passes over the recordings; None where steps say how many.
+        batch_seconds: audio in a batch, at most.
+        seed: everything random follows from it.
+        learning_rate: the greatest.
+        distill: how much the streaming model learns from the bidirectional one in the same folder.
+        shifts: by how many frames each of its heads follows it later.
+        delay_penalty: how much it is drawn to earlier frames.
+        threads: of torch, in each process.
+        folder: each model has its own in there.
     """
 
-    name: str
-    config: RecognizerConfig
-    options: TrainingOptions
-    manifest: Path | None
+    data: tuple[Path, ...]
+    preset: Preset
+    rate: int | None = None
+    heads: tuple[int, ...] | None = None
+    models: tuple[str, ...] = (BIDIRECTIONAL, STREAMING)
+    steps: int | None = None
+    epochs: int | None = None
+    batch_seconds: float = 40.0
+    seed: int = 0
+    learning_rate: float = 3e-3
+    distill: float = 0.0
+    shifts: Mapping[int, int] = field(default_factory=dict)
+    delay_penalty: float = 0.0
+    threads: int = 1
     folder: Path
-    threads: int
+
+    def configs(self, symbols: tuple[str, ...]) -> dict[str, RecognizerConfig]:
+        """The models by name.
+
+        Raises:
+            NearfutureError: for a streaming model of a preset that has none.
+        """
+        config = PRESETS[self.preset](symbols=symbols)
+        config = config if self.rate is None else dataclasses.replace(config, rate=self.rate)
+        if STREAMING in self.models and config.bidirectional:
+            raise NearfutureError(
+                f"{self.preset} reads every recording to its end before its first output and "
+                f"cannot stream; choose --preset deep-speech-2-deployed, or --models bidirectional"
+            )
+        if self.heads is not None and not config.bidirectional:
+            config = dataclasses.replace(config, frames=self.heads)
+        configs = {STREAMING: config, BIDIRECTIONAL: config.twin()}
+        return {name: configs[name] for name in self.models}
+
+    def options(self, name: str, steps: int) -> TrainingOptions:
+        """How a model is trained for so many steps."""
+        plain = TrainingOptions(
+            steps=steps,
+            learning_rate=self.learning_rate,
+            seed=self.seed,
+            warmup=min(300, math.ceil(steps / 10)),
+            watch_every=min(500, math.ceil(steps / 10)),
+        )
+        if name != STREAMING:
+            return plain
+        return dataclasses.replace(
+            plain,
+            distill=self.distill,
+            shift_frames=self.shifts,
+            delay_penalty=self.delay_penalty,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """How a job ended.
+    """How the training of a model ended.
 
     Attributes:
         done: False where it was interrupted; the checkpoint can be resumed.
+        step: of the model that was kept, the best one.
         rates: (τ, word error rate, character error rate) of every head; τ is None for a
             bidirectional model.
         watched: on which recordings.
@@ -72,140 +122,183 @@ class Outcome:
     """
 
     done: bool
+    step: int = 0
     rates: tuple[tuple[int | None, float, float], ...] = ()
     watched: str = ""
     bundle: Path | None = None
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Why a job could not go on."""
-
-    reason: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Note:
-    """What a job is doing besides training, and what it left out on the way."""
+    """What is done besides training.
+
+    Attributes:
+        doing: in a few words.
+        skipped: a line for each recording that is left out.
+        steps: how many a model is trained for, where that has become clear.
+        reports: what the recordings are, once they have been looked through.
+        watched: what is kept apart, in words.
+    """
 
     doing: str
     skipped: tuple[str, ...] = ()
+    steps: int | None = None
+    reports: tuple[Report, ...] = ()
+    watched: str = ""
 
 
-Message = Note | Progress | Outcome | Failure
+class Interruption(Protocol):
+    """A wish to stop: within its context it is only noted."""
+
+    def __call__(self) -> AbstractContextManager[Callable[[], bool]]:
+        """A context that gives a function which says whether somebody wishes to stop."""
 
 
-class _Stopped(Exception):  # noqa: N818 - nothing went wrong
-    """Told to stop before the training began."""
+def _never() -> AbstractContextManager[Callable[[], bool]]:
+    return nullcontext(lambda: False)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Task:
-    """What to train on, what to watch it with, and what to remember of both."""
+def train(
+    request: Request,
+    group: Group,
+    *,
+    tell: Callable[[str, Note | Progress], None] = lambda *_: None,
+    interruption: Interruption = _never,
+) -> dict[str, Outcome]:
+    """Train the models one after another, each by all processes; what came of each.
 
-    batches: Batches
-    watched: list[Utterance]
-    watched_name: str
-    about: dict[str, Any]
+    Where one is interrupted, those after it are not begun.
 
+    Args:
+        request: the same one in all processes.
+        group: the processes.
+        tell: what happens, by the name of the model; in the first process.
+        interruption: how somebody says that it is to stop.
 
-def run(job: Job, messages: Queue[tuple[str, Message]], stop: Event) -> None:
-    """Train until done, told to stop or left alone; the body of a worker process.
-
-    The parent decides what Ctrl-C means: it starts its workers with that signal ignored.
+    Raises:
+        NearfutureError: where there is nothing to train on, or a checkpoint is of something else.
     """
-    torch.set_num_threads(job.threads)
-    parent = multiprocessing.parent_process()
-
-    def stopped() -> bool:
-        return stop.is_set() or (parent is not None and not parent.is_alive())
-
-    def tell(message: Message) -> None:
-        messages.put((job.name, message))
-
-    try:
-        tell(_train(job, tell, stopped))
-    except _Stopped:
-        tell(Outcome(done=False))
-    except NearfutureError as error:
-        tell(Failure(str(error)))
+    torch.set_num_threads(request.threads)
+    say = tell if group.first else lambda *_: None
+    given, configs = _given(request, lambda note: say(request.models[0], note))
+    outcomes: dict[str, Outcome] = {}
+    for name, config in configs.items():
+        outcomes[name] = _train(name, config, request, given, group, say, interruption)
+        if not outcomes[name].done:
+            break
+    return outcomes
 
 
-def _train(job: Job, tell: Callable[[Message], None], stop: Callable[[], bool]) -> Outcome:
-    tell(Note(doing="loading"))
-    task = _digits(job) if job.manifest is None else _recordings(job, job.manifest, tell, stop)
-    torch.manual_seed(job.options.seed)
-    model = Recognizer(job.config)
-    trainer = Trainer(model, task.batches, job.folder, job.options, task=task.about)
-    tell(Note(doing=f"from step {trainer.checkpoint.step}"))
-    if not trainer.run(tell, stop=stop):
-        return Outcome(done=False)
-    tell(Note(doing="evaluating"))
-    rates = evaluate(model, task.watched)
-    tell(Note(doing="exporting"))
+def _given(
+    request: Request, say: Callable[[Note], None]
+) -> tuple[Material, dict[str, RecognizerConfig]]:
+    """What is trained on, and the models by name."""
+
+    def looking(done: int, total: int) -> None:
+        if done % 100 == 0:
+            say(Note(doing=f"looking through recordings {done}/{total}"))
+
+    say(Note(doing="reading"))
+    if not request.data:
+        configs = request.configs(symbols())
+        config = configs[request.models[0]]
+        return material.digits(config, seed=request.seed), configs
+    selection = select(request.data, seed=request.seed, progress=looking)
+    configs = request.configs(selection.symbols)
+    say(Note(doing="loading", reports=selection.reports))
+    given = material.recordings(
+        selection,
+        configs[request.models[0]],
+        seed=request.seed,
+        batch_seconds=request.batch_seconds,
+    )
+    say(Note(doing="loaded", skipped=given.left_out, watched=given.watched_name))
+    return given, configs
+
+
+def _train(
+    name: str,
+    config: RecognizerConfig,
+    request: Request,
+    given: Material,
+    group: Group,
+    say: Callable[[str, Note | Progress], None],
+    interruption: Interruption,
+) -> Outcome:
+    folder, teacher = request.folder / name, None
+    options = request.options(name, _steps(request, given))
+    if options.distill:
+        teacher, _ = load_model(request.folder / BIDIRECTIONAL / "best.safetensors")
+    watched = given.watched[:: math.ceil(len(given.watched) / _WATCHED)]
+    torch.manual_seed(request.seed)
+    trainer = Trainer(
+        Recognizer(config),
+        given.batches,
+        folder,
+        options,
+        task=given.about,
+        watch=lambda model: _figures(model, watched),
+        teacher=teacher,
+        group=group,
+    )
+    say(name, Note(doing=f"from step {trainer.checkpoint.step}", steps=options.steps))
+    with interruption() as stop:
+        done = trainer.run(lambda progress: say(name, progress), stop=stop)
+    outcome = Outcome(done=False)
+    if done and group.first:
+        say(name, Note(doing="evaluating"))
+        outcome = _finished(name, request, given, trainer, say)
+    group.wait()  # those that come next read what the first has written
+    return outcome if group.first else Outcome(done=done)
+
+
+def _steps(request: Request, given: Material) -> int:
+    if request.epochs is None:
+        return request.steps or 0
+    if given.steps is None:
+        raise NearfutureError("connected digits are made afresh and have no epochs: say --steps")
+    return given.steps(request.epochs)
+
+
+def _figures(model: Recognizer, watched: list[Utterance]) -> dict[str, float]:
+    """Character error rates, of every head and their mean."""
+    rates = {head: characters.rate for head, (_, characters) in evaluate(model, watched).items()}
+    named = {
+        "cer of everything" if head is None else f"cer of {head} frames": rate
+        for head, rate in rates.items()
+    }
+    return {"cer": sum(rates.values()) / len(rates), **named}
+
+
+def _finished(
+    name: str,
+    request: Request,
+    given: Material,
+    trainer: Trainer,
+    say: Callable[[str, Note | Progress], None],
+) -> Outcome:
+    """Evaluate and export the best model."""
+    model, about = load_model(trainer.best_path)
+    rates = evaluate(model, given.watched)
+    say(name, Note(doing="exporting"))
     bundle = export_bundle(
         model,
-        job.folder / "bundle",
-        name=f"{job.folder.parent.name}-{job.name}",
-        description=f"The {job.name} model of a training on {task.about['task']}.",
-        training={**task.about, "steps": job.options.steps, "seed": job.options.seed},
+        trainer.folder / "bundle",
+        name=f"{request.folder.resolve().name}-{name}",
+        description=f"The {name} model of a training on {given.about['task']}.",
+        training={
+            **given.about,
+            "steps": trainer.options.steps,
+            "best_step": about["step"],
+            "seed": request.seed,
+        },
+        trainable=False,
     )
+    say(name, Note(doing="done"))
     return Outcome(
         done=True,
+        step=about["step"],
         rates=tuple((head, words.rate, chars.rate) for head, (words, chars) in rates.items()),
-        watched=task.watched_name,
+        watched=given.watched_name,
         bundle=bundle,
-    )
-
-
-def _digits(job: Job) -> _Task:
-    rate, seed = job.config.rate, job.options.seed
-    recordings = DigitRecordings.load(rate=rate)
-    corpus = corpus_strings("kokoro", rate=rate)
-    voices = synthesised_strings(rate=rate, seed=seed)
-    about = {
-        "task": "digits",
-        "data": [
-            "Free Spoken Digit Dataset, recordings 6-49 of 5 speakers (CC BY-SA 4.0)",
-            *([f"kokoro, {len(corpus)} synthetic strings (Apache-2.0 model)"] if corpus else []),
-            *([f"espeak-ng and flite, {len(voices)} synthetic strings"] if voices else []),
-        ],
-    }
-    return _Task(
-        batches=ConnectedDigits(recordings=recordings, others=[*corpus, *voices], seed=seed),
-        watched=recordings.strings(recordings.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
-        watched_name="strings of recordings kept apart (number 5 of each)",
-        about=about,
-    )
-
-
-def _recordings(
-    job: Job, manifest: Path, tell: Callable[[Message], None], stop: Callable[[], bool]
-) -> _Task:
-    def load(split: str) -> Recordings:
-        def progress(done: int, total: int) -> None:
-            if stop():
-                raise _Stopped
-            if done % 50 == 0:
-                tell(Note(doing=f"loading {split} {done}/{total}"))
-
-        loaded = Recordings.load(
-            manifest, rate=job.config.rate, seed=job.options.seed, split=split, progress=progress
-        )
-        tell(Note(doing=f"loaded {split}", skipped=loaded.skipped))
-        return loaded
-
-    batches = load("train")
-    has_dev = any(entry.fields.get("split") == "dev" for entry in read_manifest(manifest))
-    watched = (load("dev") if has_dev else batches).utterances[:_WATCHED]
-    kind = "of the split dev" if has_dev else "that were trained on, since no row has the split dev"
-    return _Task(
-        batches=batches,
-        watched=list(watched),
-        watched_name=f"{len(watched)} recordings {kind}",
-        about={
-            "task": manifest.name,
-            "manifest_sha256": hashlib.sha256(manifest.read_bytes()).hexdigest(),
-            "data": [f"{len(batches.utterances)} own recordings"],
-        },
     )

@@ -6,61 +6,35 @@ interrupted and resumed is the training that was not.
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor, nn, optim
 
-from nearfuture.data import Utterance
+from nearfuture.data import Batches
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer, ctc_loss
-from nearfuture.training.augmentation import spec_augment
+from nearfuture.layers import SequenceBatchNorm
+from nearfuture.speech import Recognizer
+from nearfuture.training.averaging import Average
 from nearfuture.training.checkpoint import Checkpoint
+from nearfuture.training.distributed import Group
+from nearfuture.training.gradient import Gradients, gradients, statistics
+from nearfuture.training.log import Log, Speed
+from nearfuture.training.optimizer import Optimizer
+from nearfuture.training.options import TrainingOptions
+from nearfuture.training.part import Part, padded
+from nearfuture.training.teacher import check_teacher, fingerprint
 
-__all__ = ["Batches", "Progress", "Trainer", "TrainingOptions", "padded"]
+__all__ = ["Progress", "Trainer", "padded"]
 
-
-class Batches(Protocol):
-    """Where training utterances come from: the same ones for the same step, always."""
-
-    def batch(self, step: int) -> list[Utterance]:
-        """The utterances of a step."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class TrainingOptions:
-    """How a training goes.
-
-    Attributes:
-        steps: optimiser steps in all.
-        learning_rate: its greatest value; it warms up over `warmup` steps and falls linearly to 0.
-        warmup: steps.
-        weight_decay: AdamW's.
-        clip: greatest norm of the gradient.
-        seed: of weights, dropout and augmentation.
-        save_every: steps between checkpoints.
-    """
-
-    steps: int = 8000
-    learning_rate: float = 3e-3
-    warmup: int = 300
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    seed: int = 0
-    save_every: int = 250
-
-    def rate_at(self, step: int) -> float:
-        """The learning rate of a step."""
-        rising = min(1.0, (step + 1) / max(1, self.warmup))
-        falling = max(0.0, (self.steps - step) / max(1, self.steps - self.warmup))
-        return self.learning_rate * min(rising, falling)
+_REPORT_EVERY = 50
+"""Steps between records of the history and of TensorBoard."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,34 +43,61 @@ class Progress:
 
     Attributes:
         step, steps: done, and in all.
-        loss: nats per character, the mean over heads; not a number where nothing was trained on.
-        skipped: a line for every utterance or batch that was left out in this step.
-        seconds: of this step.
+        epoch: how often all recordings had been seen before this step.
+        loss: CTC, nats per character, the mean over heads; not a number where nothing was trained
+            on.
+        skipped: a line for every utterance or batch that was left out in this step, unless it was
+            named before.
+        left_out: utterances that were left out so far, each as often as it came.
+        seconds: of this step, in this process.
+        audio_seconds: trained on in this step, by all processes.
+        rate: learning rate.
+        gradient_norm: before it was clipped.
+        watched: figures of the recordings kept apart, where they were looked at after this step.
     """
 
     step: int
     steps: int
+    epoch: int = 0
     loss: float
-    skipped: tuple[str, ...]
-    seconds: float
+    skipped: tuple[str, ...] = ()
+    left_out: int = 0
+    seconds: float = 0.0
+    audio_seconds: float = 0.0
+    rate: float = 0.0
+    gradient_norm: float = math.nan
+    watched: Mapping[str, float] = field(default_factory=dict)
 
 
 class Trainer:
     """Trains a `Recognizer` on batches, every head together, with CTC.
 
-    The loss is the mean over heads of CTC's negative log-likelihood per target character. An
-    utterance with samples that are not finite, with characters that the model cannot write, or
-    with more of them than its frames can spell is left out and named; the others of its batch are
-    trained on. A batch of which nothing is left, or whose loss or gradient is not finite, is
-    skipped and named; it touches no weight.
+    The loss is the mean over heads of CTC's negative log-likelihood per target character, plus the
+    divergences that the options ask for, per frame. An utterance with samples that are not finite,
+    with characters that the model cannot write, or with more of them than its frames can spell is
+    left out before the model hears it, and named; the others of its batch are trained on. A step of
+    which nothing is left, or whose loss or gradient is not finite, is skipped and named; it touches
+    no weight, average, moment or statistic.
+
+    With several processes each computes its part of the batch, and sums of losses, counts and
+    gradients are added up, so that a step is the same however many there are, but for rounding and
+    for dropout, which each draws for itself. The first process saves, reports and watches.
 
     Args:
         model: trained in place. Its features are normalised by the first batches, unless it comes
             with statistics of its own, to which its weights are used.
         batches: the data.
-        folder: `checkpoint.safetensors` is kept there, and a training found there is resumed.
+        folder: `checkpoint.safetensors` and the curves are kept there, and the best model in
+            `best.safetensors`; a training found there is resumed.
         options: how to go about it.
         task: what to remember about the data in the checkpoint (JSON values).
+        watch: figures of a model on recordings that are kept apart; it is given the average.
+        teacher: a model whose distributions the heads learn, heard without augmentation.
+        group: the processes that share the work.
+
+    Raises:
+        NearfutureError: for options that fit neither the model nor the checkpoint in the folder,
+            and for a teacher that hears or writes something else.
     """
 
     def __init__(
@@ -107,143 +108,210 @@ class Trainer:
         options: TrainingOptions,
         *,
         task: dict[str, Any] | None = None,
+        watch: Callable[[Recognizer], Mapping[str, float]] | None = None,
+        teacher: Recognizer | None = None,
+        group: Group | None = None,
     ) -> None:
-        self.model, self.batches, self.options = model, batches, options
-        self.path = folder / "checkpoint.safetensors"
-        optimizer = optim.AdamW(
-            model.parameters(),
-            lr=options.learning_rate,
-            betas=(0.9, 0.98),
-            weight_decay=options.weight_decay,
-        )
+        self.group = group or Group()
+        self.model, self.batches, self.options = model.to(self.group.device), batches, options
+        check_teacher(teacher, model, options)
+        self.teacher = teacher and teacher.to(self.group.device).eval().requires_grad_(False)
+        self.folder, self.watch = folder, watch
+        self.path, self.best_path = folder / "checkpoint.safetensors", folder / "best.safetensors"
         self.checkpoint = Checkpoint(
-            model=model,
-            optimizer=optimizer,
-            step=0,
-            options={**dataclasses.asdict(options), **(task or {})},
-            history=[],
+            average=Average(model, options.average),
+            optimizer=Optimizer(model, options),
+            options={
+                **dataclasses.asdict(options),
+                **(task or {}),
+                "teacher": None if teacher is None else fingerprint(teacher),
+                # Sums of floating-point numbers depend on how they are split.
+                "threads": torch.get_num_threads(),
+                "processes": self.group.ranks,
+            },
         )
+        for module in model.modules():
+            if isinstance(module, SequenceBatchNorm):
+                module.shared = self.group.ranks > 1
         self._between_steps = True
-        if self.path.exists():
+        self._named: set[str] = set()
+        self._speed = Speed()
+        # Nobody writes a checkpoint before everybody has looked for one.
+        if self.group.any(self.path.exists()):
             self.checkpoint.restore(self.path)
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            if not model.features.fitted:
+            if not model.features.fitted and self.group.first:
                 self._fit_features()
+            self.group.spread(model.state_dict().values())
+            self.checkpoint.average.restart()
+        self.group.wait()
 
     def _fit_features(self) -> None:
-        """Fix the features' normalisation to the first batches."""
-        frames = [torch.zeros(0, self.model.features.output_size)]
+        """Fix the features' normalisation to the first batches, whoever trains on them."""
+        frames = [torch.zeros(0, self.model.features.output_size, device=self.group.device)]
         for step in range(4):
-            utterances, _ = self._usable(self.batches.batch(step))
-            features, counts = self.model.features(*padded(utterances))
-            frames += [row[:n] for row, n in zip(features, counts.tolist(), strict=True)]
+            part = Part.of(self.batches.batch(step), self.model)
+            features, counts = self.model.features(*part.pcm(self.model, self.group.device))
+            rows = [row[:n] for row, n in zip(features, counts.tolist(), strict=True)]
+            frames += [row for row in rows if row.isfinite().all()]
         self.model.features.fit(torch.cat(frames))
-
-    def _usable(self, utterances: list[Utterance]) -> tuple[list[Utterance], tuple[str, ...]]:
-        """The utterances that can be trained on, and a line for each of the others."""
-        usable, skipped = [], []
-        for one in utterances:
-            try:
-                self.model.vocabulary.encode(one.text)
-            except NearfutureError as error:
-                skipped.append(f"{one.name}: {error}")
-                continue
-            if np.isfinite(one.samples).all():
-                usable.append(one)
-            else:
-                skipped.append(f"{one.name}: it has samples that are not finite numbers")
-        return usable, tuple(skipped)
 
     def run(
         self,
-        report: Callable[[Progress], None],
+        report: Callable[[Progress], None] = lambda _: None,
         *,
         stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step, or until `stop` says so; whether the last step was done.
 
-        The checkpoint is written before the first step, every `save_every` steps and at the end,
-        however it ends; but not where the optimiser itself was interrupted, since half a step is
-        none.
+        The checkpoint is written before the first step, every `save_every` steps, after every look
+        at the recordings kept apart and at the end, however it ends; but not where the optimiser
+        itself was interrupted, since half a step is none.
+
+        Args:
+            report: told after each step, in the first process.
+            stop: asked before each step; one process that says so stops all.
         """
-        state = self.checkpoint
-        if not self.path.exists():
-            state.save(self.path)
+        state, options = self.checkpoint, self.options
         if not self._between_steps:
             state.restore(self.path)
             self._between_steps = True
+        if not self.path.exists():
+            self._save()
+        log = Log(self.folder, state.step)
+        self._speed = Speed()
         try:
-            while state.step < self.options.steps and not stop():
-                report(self._step())
-                if state.step % self.options.save_every == 0:
-                    state.save(self.path)
+            if self._due():  # and it was interrupted while it looked
+                self._look(log)
+            while state.step < options.steps and not self.group.any(stop()):
+                progress = self._step(log)
+                if self._due():
+                    progress = dataclasses.replace(progress, watched=self._look(log))
+                    self._save()
+                elif state.step % options.save_every == 0:
+                    self._save()
+                if self.group.first:
+                    report(progress)
         finally:
+            log.close()
             if self._between_steps:
-                state.save(self.path)
-        return state.step >= self.options.steps
+                self._save()
+        return state.step >= options.steps
 
-    def _step(self) -> Progress:
+    def _due(self) -> bool:
+        """Whether it is time to look at the recordings kept apart."""
+        step, every = self.checkpoint.step, self.options.watch_every
+        due = step > 0 and (step % every == 0 or step == self.options.steps)
+        return self.watch is not None and due and self.checkpoint.looked != step
+
+    def _save(self) -> None:
+        if self.group.first:
+            self.checkpoint.save(self.path)
+
+    def _look(self, log: Log) -> Mapping[str, float]:
+        """What the average model makes of the recordings kept apart; keeps it if it is the best."""
+        state, key, figures = self.checkpoint, self.options.keep_by, {}
+        if self.watch is not None and self.group.first:
+            model = state.average.model
+            if self.group.device.type != "cpu":
+                model = copy.deepcopy(model).cpu()
+            figures = dict(self.watch(model))
+            if key not in figures:
+                raise NearfutureError(
+                    f"the best model is kept by {key!r}, but what is watched is "
+                    f"{', '.join(figures) or 'nothing'}; set keep_by to one of those"
+                )
+            log.add(state.step, {f"dev/{name}": value for name, value in figures.items()})
+            finite = {name: value for name, value in figures.items() if math.isfinite(value)}
+            state.history.append({"step": state.step, "watched": finite})
+            if key in finite and not finite[key] >= state.best.get(key, math.inf):
+                state.best = {**finite, "step": state.step}
+                state.save_model(self.best_path)
+        state.looked = state.step
+        return figures
+
+    def _step(self, log: Log) -> Progress:
         began = time.perf_counter()
-        state, options = self.checkpoint, self.options
-        torch.manual_seed(options.seed * 1_000_003 + state.step)
-        utterances, skipped = self._usable(self.batches.batch(state.step))
-        for group in state.optimizer.param_groups:
-            group["lr"] = options.rate_at(state.step)
-        state.optimizer.zero_grad(set_to_none=True)
-        value, norm, counted = math.nan, math.nan, 0
+        state, options, group = self.checkpoint, self.options, self.group
+        share = options.share_at(state.step)
+        batch = self.batches.batch(state.step, rank=group.rank, ranks=group.ranks)
+        part = Part.of(batch, self.model)
+        counts = torch.tensor(part.counts(), dtype=torch.float64).to(group.device)
+        utterances, characters, frames, left_out, samples = group.sum(counts).tolist()
+        skipped = group.gather(part.skipped) if left_out else ()
+        found = Gradients()
         if utterances:
-            loss, counted, impossible = self._loss(utterances)
-            skipped += impossible
-            value = loss.item() if counted else math.nan
-            if math.isfinite(value):
-                loss.backward()  # type: ignore[no-untyped-call]
-                norm = nn.utils.clip_grad_norm_(self.model.parameters(), options.clip).item()
-        self._between_steps = False
-        if math.isfinite(norm):
-            state.optimizer.step()
-        elif counted == 0:
-            skipped += (f"step {state.step}: nothing to train on, batch skipped",)
+            found = gradients(
+                self.model,
+                part,
+                options,
+                group,
+                teacher=self.teacher,
+                step=state.step,
+                characters=characters,
+                frames=frames,
+                timed=group.first and (state.step + 1) % _REPORT_EVERY == 0,
+            )
+            if not found.finite:
+                names = ", ".join(group.gather(tuple(part.names)))
+                skipped += (f"step {state.step}: not finite, batch skipped ({names})",)
+                left_out += utterances
         else:
-            names = ", ".join(one.name for one in utterances)
-            skipped += (f"step {state.step}: not finite, batch skipped ({names})",)
+            skipped += (f"step {state.step}: nothing to train on, batch skipped",)
+        self._between_steps = False
+        if found.finite:
+            self._apply(found, share)
         state.step += 1
+        state.left_out += int(left_out)
         self._between_steps = True
         progress = Progress(
             step=state.step,
             steps=options.steps,
-            loss=value,
-            skipped=skipped,
+            epoch=part.epoch,
+            loss=found.loss,
+            skipped=self._news(skipped),
+            left_out=state.left_out,
             seconds=time.perf_counter() - began,
+            audio_seconds=samples / self.model.config.rate,
+            rate=options.learning_rate * share,
+            gradient_norm=found.norm,
         )
-        if state.step % 50 == 0 and math.isfinite(value):  # JSON has no other numbers
-            state.history.append({"step": state.step, "loss": round(progress.loss, 4)})
+        self._speed.add(seconds=progress.seconds, audio_seconds=progress.audio_seconds)
+        if state.step % _REPORT_EVERY == 0 and group.first:
+            self._record(log, progress, found)
         return progress
 
-    def _loss(self, utterances: list[Utterance]) -> tuple[Tensor, int, tuple[str, ...]]:
-        """The loss, how many utterances it counts, and a line for each of the others."""
-        self.model.train()
-        pcm, lengths = padded(utterances)
-        with torch.no_grad():
-            features, counts = self.model.features(pcm, lengths)
-            generator = torch.Generator().manual_seed(int(torch.randint(2**62, ()).item()))
-            features = spec_augment(features, counts, generator)
-        heads, counts = self.model(features, counts)
-        vocabulary = self.model.vocabulary
-        targets = [vocabulary.encode(one.text) for one in utterances]
-        names = [one.name for one in utterances]
-        results = [
-            ctc_loss(head, counts, targets, names=names, skip_impossible=True) for head in heads
-        ]
-        characters = max(1, sum(map(len, targets)))
-        loss = torch.stack([result.loss for result in results]).mean() / characters
-        return loss, results[0].counted, results[0].skipped
+    def _apply(self, found: Gradients, share: float) -> None:
+        """A step of everything that learns."""
+        state = self.checkpoint
+        state.optimizer.step(share)
+        for one, new in zip(statistics(self.model), found.statistics, strict=True):
+            one.copy_(new)
+        state.average.update()
 
+    def _news(self, skipped: tuple[str, ...]) -> tuple[str, ...]:
+        """The lines about what has not been named before, however often it comes."""
+        news = []
+        for line in skipped:
+            name = line.split(": ")[0]
+            if name not in self._named:
+                self._named.add(name)
+                news.append(line)
+        return tuple(news)
 
-def padded(utterances: list[Utterance]) -> tuple[Tensor, Tensor]:
-    """Utterances as PCM (B, N, 1), zero past their lengths, and the lengths (B,)."""
-    lengths = [one.samples.size for one in utterances]
-    pcm = np.zeros((len(utterances), max(lengths, default=0), 1), np.float32)
-    for row, one in enumerate(utterances):
-        pcm[row, : lengths[row], 0] = one.samples
-    return torch.from_numpy(pcm), torch.tensor(lengths, dtype=torch.int64)
+    def _record(self, log: Log, progress: Progress, found: Gradients) -> None:
+        """Keep a line in the history, and the curves."""
+        record: dict[str, float] = {"step": progress.step, "left_out": progress.left_out}
+        if math.isfinite(progress.loss):  # JSON has no other numbers
+            record["loss"] = round(progress.loss, 4)
+        self.checkpoint.history.append(record)
+        figures = {
+            "learning rate": progress.rate,
+            "gradient norm": progress.gradient_norm,
+            "left out": progress.left_out,
+            **found.figures,
+            **self._speed.figures(),
+        }
+        log.add(progress.step, figures)
+        self._speed = Speed()

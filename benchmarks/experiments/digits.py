@@ -1,0 +1,118 @@
+"""(a) Connected digits: what each millisecond of lookahead buys, over several seeds.
+
+    python benchmarks/experiments/digits.py [--seeds 0 1 2] [--steps 5000] [--write]
+
+For each seed a bidirectional model and the streaming one that learns from it, with nothing shared
+between seeds; test strings of held-out recordings, of speakers known from training and of one never
+heard. One process each for single seeds makes use of more cores; what is there is not made again.
+"""
+
+import argparse
+from pathlib import Path
+
+from _experiment import (
+    HEADS,
+    PAGES,
+    TWIN,
+    bundle,
+    evaluated,
+    markdown,
+    mean_over_seeds,
+    name_of,
+    provenance,
+    trained,
+    wait_of,
+    write_page,
+)
+from _report import emit
+from rich.table import Table
+
+from nearfuture.data import DigitRecordings
+from nearfuture.data.digits import HELD_OUT
+from nearfuture.evaluation import Evaluation, plot_error_against_latency
+from nearfuture.training.session import Request
+
+STRINGS_PER_SPEAKER = 100
+SEED = 2024
+SETS = {"seen": "speakers known from training", "held-out": f"a speaker never heard ({HELD_OUT})"}
+
+
+def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
+    request = Request(
+        data=(), preset="small", heads=HEADS, steps=steps, seed=seed, folder=runs / f"seed-{seed}"
+    )
+    folder = trained(request)
+    recordings = DigitRecordings.load()
+    speakers = {"seen": recordings.seen, "held-out": (HELD_OUT,)}
+    return {
+        name: evaluated(
+            folder,
+            bundle(folder, "bidirectional"),
+            recordings.strings(speakers[name], "test", STRINGS_PER_SPEAKER, seed=SEED),
+            name,
+        )
+        for name in SETS
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--runs", type=Path, default=Path("runs/experiments/digits"))
+    parser.add_argument("--write", action="store_true", help="put the figures into the page")
+    options = parser.parse_args()
+
+    of_seed = {seed: evaluations(seed, options.steps, options.runs) for seed in options.seeds}
+    table = Table(
+        "model", "latency", *(f"{kind}: {rate} %" for kind in SETS for rate in ("WER", "CER"))
+    )
+    results = []
+    summaries = {
+        seed: {name: one.summary() for name, one in found.items()}
+        for seed, found in of_seed.items()
+    }
+    first = summaries[options.seeds[0]]["seen"]
+    for place, head in enumerate([*first.heads, first.twin]):
+        assert head is not None
+        cells, figures = [], {"model": name_of(head)}
+        for name in SETS:
+            for rate in ("wer", "cer"):
+                values = []
+                for seed in options.seeds:
+                    summary = summaries[seed][name]
+                    one = [*summary.heads, summary.twin][place]
+                    assert one is not None
+                    values.append(100 * getattr(one, rate).value)
+                mean, half = mean_over_seeds(values)
+                cells.append(f"{mean:.2f} ± {half:.2f}")
+                figures[f"{name} {rate}"] = [round(value, 3) for value in values]
+        table.add_row(name_of(head), wait_of(head), *cells)
+        results.append(figures)
+    one = of_seed[options.seeds[0]]["seen"]
+    assert one.twin is not None
+    counts = f"{one.streaming.parameters:,} parameters streaming, {one.twin.parameters:,} {TWIN}"
+    table.caption = (
+        f"mean over seeds {', '.join(map(str, options.seeds))} with its 95 % interval (Student's "
+        f"t); {first.utterances} strings of {first.speakers} speakers, "
+        f"{STRINGS_PER_SPEAKER} of the other; {counts}"
+    )
+    emit(table, {"seeds": options.seeds, "steps": options.steps, "heads": results})
+    if options.write:
+        plot_error_against_latency(
+            {SETS[name]: found for name, found in of_seed[options.seeds[0]].items()},
+            PAGES / "digits.svg",
+            measure="wer",
+        )
+        folders = {f"seed {seed}": options.runs / f"seed-{seed}" for seed in options.seeds}
+        write_page(
+            "digits",
+            {
+                "table": f"{markdown(table)}\n\n{table.caption}.",
+                "provenance": provenance(folders),
+            },
+        )
+
+
+if __name__ == "__main__":
+    main()

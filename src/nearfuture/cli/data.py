@@ -1,0 +1,265 @@
+"""`nearfuture data`: recordings in, checked and fetched."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from nearfuture.cli.console import Console
+from nearfuture.error import NearfutureError
+
+if TYPE_CHECKING:
+    from nearfuture.data.report import Report
+
+__all__ = ["data"]
+
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+data = App(name="data", help="Import recordings, check them, and fetch public ones.")
+
+_EXAMPLES = 3
+
+
+@data.command(name="import")
+def import_(
+    source: Path,
+    /,
+    *,
+    out: Annotated[Path, Parameter(name="--out")],
+    split_by: Literal["speaker", "random"] | None = None,
+    dev: float = 0.1,
+    test: float = 0.1,
+    seed: int = 0,
+    copy: Flag = False,
+) -> None:
+    """Write recordings of any form as one corpus: DIR/cuts.jsonl.gz, a manifest of Lhotse.
+
+    What cannot be used is named and left out. The exit code is 0 if anything is left.
+
+    Args:
+        source: A folder of audio with a text file beside each; a CSV or TSV file with the columns
+            path and transcript; NeMo's JSON lines; a Kaldi directory; a manifest of Lhotse.
+        out: Folder of the corpus.
+        split_by: Keep some away from training, where the source has no splits: whole speakers, or
+            recordings at random.
+        dev: Share of the audio to watch while training.
+        test: Share of the audio to judge by at the end.
+        seed: Everything random follows from it.
+        copy: Put copies of the audio into DIR/audio, instead of naming it where it is.
+    """
+    from nearfuture.data.check import check
+    from nearfuture.data.formats.lhotse_manifest import the_library
+    from nearfuture.data.importing import write_corpus
+    from nearfuture.data.source import read_source
+    from nearfuture.data.split import assign_splits
+
+    the_library()
+    console = Console()
+    with _progress() as show:
+        read = read_source(source)
+        report = check(read, progress=show("looking"))
+        if split_by and report.items:
+            split = assign_splits(report.items, by=split_by, dev=dev, test=test, seed=seed)
+            by_name = {item.name: item for item in split}
+            items = tuple(by_name.get(item.name, item) for item in read.items)
+            report = check(replace(read, items=items), progress=show("looking again"))
+        if report.items:
+            root = source if source.is_dir() else source.parent
+            path = write_corpus(report.items, out, root=root, copy=copy, progress=show("writing"))
+    _print(report, console, most=_EXAMPLES)
+    if not report.items:
+        console.print(Text(f"nothing is left to write to {out}", style="bold red"))
+        sys.exit(1)
+    left_out = report.rows - len(report.items)
+    said = f"{path}: {len(report.items)} recordings, {left_out} left out"
+    console.print(Text(said, style="bold green" if not left_out else "bold yellow"))
+
+
+@data.command(name="check")
+def check_(
+    source: Path,
+    /,
+    *,
+    vocabulary: str | None = None,
+    longest: float | None = None,
+    frame_ms: float = 40.0,
+    every: Annotated[bool, Parameter(name="--all", negative="", show_default=False)] = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
+) -> None:
+    """Say what recordings there are, and name everything that would spoil a training.
+
+    The exit code is 0 if nothing is wrong, 1 if something is.
+
+    Args:
+        source: As for import.
+        vocabulary: Characters that the model can write, "abc…", or a model: its name, its folder or
+            zip file, whose characters are taken.
+        longest: Name recordings longer than so many seconds; 40 unless given.
+        frame_ms: From one frame of the model to the next, in ms.
+        every: Name every file, not only the first few of each kind.
+        as_json: Print everything as JSON instead.
+    """
+    from nearfuture.data.check import LONGEST_S, check
+
+    with _progress() as show:
+        report = check(
+            source,
+            symbols=None if vocabulary is None else _symbols(vocabulary),
+            frame_ms=frame_ms,
+            longest_s=LONGEST_S if longest is None else longest,
+            progress=show("looking"),
+        )
+    if as_json:
+        print(report.to_json())
+    else:
+        _print(report, Console(), most=None if every else _EXAMPLES)
+    sys.exit(0 if report.ok else 1)
+
+
+@data.command(name="list")
+def list_(*, to: Annotated[Path | None, Parameter(name="--to")] = None) -> None:
+    """Show the public corpora that can be fetched, and which are here.
+
+    Args:
+        to: Folder of all corpora; what NEARFUTURE_CORPORA names unless given.
+    """
+    from nearfuture.data.fetch import corpora_folder, fetched
+    from nearfuture.data.public import CORPORA
+
+    console = Console()
+    try:
+        root = corpora_folder(to)
+    except NearfutureError:
+        root = None
+    table = Table()
+    table.add_column("name", no_wrap=True)  # it is what has to be typed
+    for column in ("what", "hours", "MB", "licence", "Hz", "checksum"):
+        table.add_column(column)
+    table.add_column("here", overflow="fold")
+    for corpus in CORPORA.values():
+        there = None if root is None else fetched(corpus, root)
+        known = {one.checksum.partition(":")[0] for one in corpus.archives}
+        table.add_row(
+            corpus.name,
+            corpus.about,
+            f"{corpus.hours:g}",
+            f"{corpus.megabytes}",
+            corpus.licence,
+            f"{corpus.rate}",
+            ", ".join(sorted(known - {""})) or "first time's",
+            str(there) if there else "–",
+        )
+    console.print(table)
+    console.print("Hours and MB are about. To fetch one: nearfuture data fetch NAME. From:")
+    for corpus in CORPORA.values():
+        for archive in corpus.archives:
+            line = f"  {archive.url}"
+            if not archive.url.endswith(f"/{archive.name}"):
+                line += f" (on a mirror: {archive.name})"
+            console.print(Text(line), soft_wrap=True)
+    console.print(
+        "first time's: its publisher tells no checksum; that of the first time it is fetched is "
+        "kept and compared later."
+    )
+
+
+@data.command(name="fetch")
+def fetch_(
+    name: str,
+    /,
+    *,
+    to: Annotated[Path | None, Parameter(name="--to")] = None,
+    mirror: str | None = None,
+) -> None:
+    """Fetch a public corpus, compare its checksum, and make it ready for training.
+
+    Whatever stops on the way goes on from there with the same command.
+
+    Args:
+        name: One of those that `nearfuture data list` shows.
+        to: Folder of all corpora, in which NAME is made; what NEARFUTURE_CORPORA names unless
+            given.
+        mirror: Address of a folder that holds the same archives.
+    """
+    from nearfuture.data.fetch import corpora_folder, fetch
+    from nearfuture.data.public import public_corpus
+
+    corpus = public_corpus(name)
+    root = corpora_folder(to)
+    with _progress() as show:
+        report = fetch(corpus, root, mirror=mirror, progress=lambda doing, *far: show(doing)(*far))
+    console = Console()
+    _print(report, console, most=_EXAMPLES)
+    console.print(Text(f"{root / name} is ready ({corpus.licence})", style="bold green"))
+
+
+def _symbols(vocabulary: str) -> str:
+    """The characters of a model, or those given."""
+    from nearfuture.runtime.bundle import Bundle, bundled
+
+    if vocabulary in bundled() or Path(vocabulary).exists():
+        return "".join(Bundle.open(vocabulary).manifest.vocabulary.symbols)
+    if not vocabulary:
+        raise NearfutureError("a vocabulary has at least one character; name a model, or write it")
+    if any(mark in vocabulary for mark in "/\\") or vocabulary.endswith(".zip"):
+        raise NearfutureError(f"there is no model {vocabulary}, and it is no list of characters")
+    return vocabulary
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str], Callable[[int, int | None], None]]]:
+    """Bars on stderr, which go when all is done; each is known by what is being done."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    # To a file it would say nothing but an empty line.
+    off = not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=off) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def show(doing: str) -> Callable[[int, int | None], None]:
+            if doing not in tasks:
+                tasks[doing] = bars.add_task(doing, total=None)
+            task = tasks[doing]
+            return lambda done, total: bars.update(task, completed=done, total=total)
+
+        yield show
+
+
+def _print(report: "Report", console: Console, *, most: int | None) -> None:
+    table = Table(title=str(report.path), show_header=False, title_justify="left")
+    table.add_column(style="bold")
+    table.add_column()
+    for name, value in report.figures():
+        table.add_row(name, Text(value))
+    console.print(table)
+    for finding in report.findings:
+        style = "bold red" if finding.wrong else "bold yellow"
+        mark = "wrong" if finding.wrong else "worth knowing"
+        console.print(Text(f"{mark}: {finding.kind}: {len(finding.examples)}", style=style))
+        shown = finding.examples if most is None else finding.examples[:most]
+        for name, reason in shown:
+            console.print(Text(report.short(f"  {name}: {reason}")), soft_wrap=True)
+        if more := len(finding.examples) - len(shown):
+            console.print(Text(f"  … and {more} more: data check --all names them", style="dim"))
+    if report.ok:
+        console.print(Text("nothing is wrong", style="bold green"))

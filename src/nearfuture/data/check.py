@@ -1,0 +1,238 @@
+"""What a source of recordings holds, and everything in it that would spoil a training."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nearfuture.audio import AudioError
+from nearfuture.audio.probe import CutOff, Probe, probe
+from nearfuture.data.item import Item, Source, probed
+from nearfuture.data.report import Finding, Report
+from nearfuture.data.source import read_source
+from nearfuture.error import NearfutureError
+from nearfuture.text import frames_needed
+
+__all__ = ["LONGEST_S", "check"]
+
+LONGEST_S = 40.0
+"""Longer recordings are named unless another limit is asked for: LibriSpeech's longest has 35 s."""
+
+_PIECE = 1 << 12
+
+
+def check(
+    source: Source | Path,
+    *,
+    symbols: Sequence[str] | None = None,
+    frame_ms: float = 40.0,
+    tail_ms: float = 15.0,
+    longest_s: float = LONGEST_S,
+    progress: Callable[[int, int], None] | None = None,
+) -> Report:
+    """Look at every recording's header and end, at every text, and at what they have in common.
+
+    No audio is decoded but the end of FLAC files: damage in the middle of a file is found when it
+    is loaded. Files are compared byte by byte only where their sizes are the same.
+
+    A recording of d ms has ⌊(d - tail) / frame⌋ frames; its text is impossible where it needs more
+    (`nearfuture.text.frames_needed`), since CTC's loss would be infinite.
+
+    Args:
+        source: a source, or the path of one.
+        symbols: the characters that the model can write; whatever is in the texts unless given.
+        frame_ms: from one frame of the model to the next.
+        tail_ms: by how much the window of a frame is longer than the frame.
+        longest_s: recordings longer than this are named.
+        progress: called with the recordings looked at, and all of them.
+
+    Raises:
+        NearfutureError: where the path is no source.
+    """
+    source = source if isinstance(source, Source) else read_source(source)
+    findings = _Findings()
+    for fault in source.faults:
+        findings.add(fault.kind, fault.name, fault.reason)
+    items, probes = _usable(source.items, findings, progress)
+    for item in items:
+        _length(item, findings, frame_ms, tail_ms, longest_s)
+    if symbols is not None:
+        _characters(items, set(symbols), findings)
+    _same_audio(items, findings)
+    _shared(items, findings)
+    seconds = [item.duration_s or 0.0 for item in items]
+    splits: dict[str, list[float]] = defaultdict(list)
+    for item, duration in zip(items, seconds, strict=True):
+        splits[item.split].append(duration)
+    return Report(
+        path=source.path,
+        rows=len(source.items) + len(source.faults),
+        items=tuple(items),
+        seconds=sum(seconds),
+        shortest_s=min(seconds, default=0.0),
+        median_s=statistics.median(seconds) if seconds else 0.0,
+        longest_s=max(seconds, default=0.0),
+        rates=_counted(item.rate or 0 for item in items),
+        channels=_counted(probes[item.path].channels for item in items),
+        splits={name: (len(all_), sum(all_)) for name, all_ in sorted(splits.items())},
+        speakers=len({item.speaker for item in items if item.speaker}),
+        symbols="".join(sorted({character for item in items for character in item.text})),
+        findings=findings.all(),
+    )
+
+
+@dataclass
+class _Findings:
+    wrong: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    notes: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def add(self, kind: str, name: str, reason: str, *, wrong: bool = True) -> None:
+        (self.wrong if wrong else self.notes).setdefault(kind, []).append((name, reason))
+
+    def all(self) -> tuple[Finding, ...]:
+        return tuple(
+            Finding(kind=kind, wrong=wrong, examples=tuple(examples))
+            for wrong, kinds in ((True, self.wrong), (False, self.notes))
+            for kind, examples in kinds.items()
+        )
+
+
+def _usable(
+    items: Sequence[Item], findings: _Findings, progress: Callable[[int, int], None] | None
+) -> tuple[list[Item], dict[Path, Probe]]:
+    """The items whose audio is there, with their durations and rates."""
+    probes: dict[Path, Probe] = {}
+    broken: dict[Path, AudioError] = {}
+    usable = []
+    for number, item in enumerate(items):
+        if progress:
+            progress(number, len(items))
+        try:
+            if item.path in broken:
+                raise broken[item.path]
+            if item.path not in probes:
+                probes[item.path] = probe(item.path)
+            usable.append(probed(item, probes[item.path]))
+        except AudioError as error:
+            broken[item.path] = error
+            kind = "cut off" if isinstance(error, CutOff) else "cannot be read"
+            findings.add(kind, item.name, _without(str(error), item))
+        except NearfutureError as error:
+            findings.add("not in its file", item.name, _without(str(error), item))
+    if progress:
+        progress(len(items), len(items))
+    return usable, probes
+
+
+def _without(message: str, item: Item) -> str:
+    """A reason that does not say again which file it is about."""
+    for name in (f"{item.name}: ", f"{item.path} "):
+        message = message.removeprefix(name) if str(item.path) in item.name else message
+    return message
+
+
+def _length(
+    item: Item, findings: _Findings, frame_ms: float, tail_ms: float, longest_s: float
+) -> None:
+    seconds = item.duration_s or 0.0
+    if seconds > longest_s:
+        findings.add("too long", item.name, f"{seconds:.1f} s, over the limit of {longest_s:g} s")
+    frames = max(0, int((1000 * seconds - tail_ms) / frame_ms))
+    needed = frames_needed(item.text)
+    if needed > frames:
+        shown = item.text if len(item.text) <= 40 else item.text[:39] + "…"
+        findings.add(
+            "too short for its text",
+            item.name,
+            f"its {seconds:.2f} s are {frames} frames of {frame_ms:g} ms; {shown!r} needs {needed}",
+        )
+
+
+def _characters(items: Iterable[Item], known: set[str], findings: _Findings) -> None:
+    counts: Counter[str] = Counter()
+    first: dict[str, str] = {}
+    for item in items:
+        for character in item.text:
+            if character not in known:
+                counts[character] += 1
+                first.setdefault(character, item.name)
+    for character, count in counts.most_common():
+        times = "once, in" if count == 1 else f"{count} times, first in"
+        findings.add("outside the vocabulary", repr(character), f"{times} {first[character]}")
+
+
+def _same_audio(items: Sequence[Item], findings: _Findings) -> None:
+    """The same bytes, and the same part of them, under two names."""
+    first_of = {path: group[0] for group in _alike(items) for path in group}
+    groups: dict[Hashable, list[Item]] = defaultdict(list)
+    for item in items:
+        part = (round(item.start_s, 3), round(item.duration_s or 0.0, 3), item.channel)
+        groups[first_of.get(item.path, item.path), part].append(item)
+    for first, *others in groups.values():
+        for other in others:
+            apart = first.split != other.split
+            kind = "same audio in two splits" if apart else "same audio twice"
+            where = f" ({other.split} and {first.split})" if apart else ""
+            findings.add(kind, other.name, f"the same as {first.name}{where}", wrong=apart)
+
+
+def _alike(items: Sequence[Item]) -> Iterator[list[Path]]:
+    """Groups of files of the same content: of the same size, then a piece, then all of them."""
+    groups: Iterable[Sequence[Path]] = [sorted({item.path for item in items})]
+    for key in (_size, _piece, _digest):
+        groups = [found for group in groups for found in _grouped(group, key)]
+    for group in groups:
+        yield list(group)
+
+
+def _grouped(paths: Sequence[Path], key: Callable[[Path], Hashable]) -> list[list[Path]]:
+    found: dict[Hashable, list[Path]] = defaultdict(list)
+    for path in paths:
+        found[key(path)].append(path)
+    return [group for group in found.values() if len(group) > 1]
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+def _piece(path: Path) -> bytes:
+    with path.open("rb") as file:
+        file.seek(path.stat().st_size // 2)
+        return hashlib.sha256(file.read(_PIECE)).digest()
+
+
+def _digest(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def _shared(items: Iterable[Item], findings: _Findings) -> None:
+    """What two splits have in common besides audio: worth knowing, and sometimes meant."""
+    said: dict[tuple[str, str], dict[str, Item]] = defaultdict(dict)
+    heard: dict[str, set[str]] = defaultdict(set)
+    for item in items:
+        if item.speaker:
+            said[item.speaker, item.text].setdefault(item.split, item)
+            heard[item.speaker].add(item.split)
+    for (speaker, text), by_split in said.items():
+        first, *others = by_split.values()
+        for other in others:
+            findings.add(
+                "same words of a speaker in two splits",
+                other.name,
+                f"{speaker} says {text!r} in {first.name}, too ({other.split} and {first.split})",
+                wrong=False,
+            )
+    for speaker, splits in heard.items():
+        if len(splits) > 1:
+            names = ", ".join(sorted(name or "none" for name in splits))
+            findings.add("speaker in two splits", speaker, names, wrong=False)
+
+
+def _counted(values: Iterable[int]) -> dict[int, int]:
+    return dict(sorted(Counter(values).items()))

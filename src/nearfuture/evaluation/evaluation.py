@@ -1,0 +1,147 @@
+"""An evaluation as a value: what was written for every recording; figures follow from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nearfuture.error import NearfutureError
+from nearfuture.evaluation.reading import Reading, Result
+from nearfuture.evaluation.summary import By, Summary, summarise
+from nearfuture.runtime import Manifest
+from nearfuture.text import ErrorRate
+
+__all__ = ["SCHEMA", "Evaluation"]
+
+SCHEMA = 1
+"""The newest form of the JSON file that this version reads, and the one it writes."""
+
+Rates = tuple[ErrorRate, ErrorRate]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What a streaming model and its twin wrote for some recordings; it round-trips through JSON.
+
+    Attributes:
+        streaming: what the bundle says about itself, checksums included.
+        twin: the same of the twin; None without one.
+        results: one for each recording that could be read.
+        problems: a line for each that could not.
+        quantum_p50_ms, quantum_p98_ms: compute time of one quantum of the open stream.
+    """
+
+    streaming: Manifest
+    twin: Manifest | None
+    results: tuple[Result, ...]
+    problems: tuple[str, ...] = ()
+    quantum_p50_ms: float = 0.0
+    quantum_p98_ms: float = 0.0
+
+    def summary(self, by: By = "utterance", *, resamples: int = 2000, seed: int = 0) -> Summary:
+        """The figures, with intervals drawn over utterances or over whole speakers.
+
+        Raises:
+            NearfutureError: where nothing was heard, or no recording has a reference; by speaker
+                also where fewer than 2 speakers are known.
+        """
+        if not self.results:
+            raise NearfutureError("no recording could be heard: there is nothing to sum up")
+        speakers = {one.speaker for one in self.results} - {""}
+        if by == "speaker" and len(speakers) < 2:
+            raise NearfutureError(
+                f"an interval by speaker needs at least 2 speakers, and these {len(self.results)} "
+                f"recordings name {len(speakers)}: draw by utterance"
+            )
+        return summarise(self.results, self.streaming, by=by, resamples=resamples, seed=seed)
+
+    def speakers(self) -> dict[str, dict[int | None, Rates]]:
+        """Word and character errors of every speaker: `{speaker: {τ: (words, characters)}}`.
+
+        τ is None for the twin; the recordings of nobody known are those of "".
+        """
+        found: dict[str, dict[int | None, Rates]] = {}
+        for one in sorted(self.results, key=lambda one: one.speaker):
+            rates = found.setdefault(one.speaker, {})
+            readings: list[tuple[int | None, Reading]] = [*one.heads.items()]
+            readings += [] if one.twin is None else [(None, one.twin)]
+            for head, reading in readings:
+                words, characters = rates.get(head, (ErrorRate(), ErrorRate()))
+                rates[head] = words + reading.word_errors, characters + reading.character_errors
+        return found
+
+    def to_json(self, by: By = "utterance") -> dict[str, Any]:
+        """Plain values for JSON; the summary among them is for readers: `from_json` ignores it."""
+        return {
+            "schema": SCHEMA,
+            "streaming": self.streaming.to_json(),
+            "twin": None if self.twin is None else self.twin.to_json(),
+            "quantum_p50_ms": self.quantum_p50_ms,
+            "quantum_p98_ms": self.quantum_p98_ms,
+            "summary": self.summary(by).to_json(),
+            "problems": list(self.problems),
+            "results": [one.to_json() for one in self.results],
+        }
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> Evaluation:
+        """The inverse of `to_json`.
+
+        Raises:
+            NearfutureError: for a newer schema, and for anything missing or wrong.
+
+        >>> Evaluation.from_json({"schema": 2})
+        Traceback (most recent call last):
+        nearfuture.error.NearfutureError: this evaluation has schema 2, but this version of \
+nearfuture reads schemas up to 1: upgrade nearfuture
+        """
+        schema = values.get("schema")
+        if not isinstance(schema, int):
+            raise NearfutureError("this is no evaluation: it has no schema number")
+        if schema > SCHEMA:
+            raise NearfutureError(
+                f"this evaluation has schema {schema}, but this version of nearfuture reads "
+                f"schemas up to {SCHEMA}: upgrade nearfuture"
+            )
+        try:
+            return cls(
+                streaming=Manifest.from_json(values["streaming"]),
+                twin=None if values["twin"] is None else Manifest.from_json(values["twin"]),
+                results=tuple(Result.from_json(one) for one in values["results"]),
+                problems=tuple(values["problems"]),
+                quantum_p50_ms=float(values["quantum_p50_ms"]),
+                quantum_p98_ms=float(values["quantum_p98_ms"]),
+            )
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            raise NearfutureError(f"this evaluation is damaged: {error!r}") from error
+
+    def save(self, path: Path, by: By = "utterance") -> None:
+        """Write the JSON file.
+
+        Raises:
+            NearfutureError: where it cannot be written.
+        """
+        text = json.dumps(self.to_json(by), ensure_ascii=False, allow_nan=False)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise NearfutureError(f"cannot write {path}: {error.strerror}") from error
+
+    @classmethod
+    def load(cls, path: Path) -> Evaluation:
+        """Read the JSON file that `save` wrote.
+
+        Raises:
+            NearfutureError: where it cannot be read, or is something else.
+        """
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise NearfutureError(f"cannot read the evaluation {path}: {error}") from error
+        if not isinstance(values, dict):
+            raise NearfutureError(f"{path} is no evaluation: it holds no JSON object")
+        return cls.from_json(values)

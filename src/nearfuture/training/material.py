@@ -1,0 +1,224 @@
+"""What a training is given: recordings to learn from, and others kept apart to watch it with."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nearfuture.data import (
+    Batches,
+    ConnectedDigits,
+    DigitRecordings,
+    Recordings,
+    Utterance,
+    corpus_strings,
+    load_utterances,
+    noises,
+    room_responses,
+    synthesised_strings,
+)
+from nearfuture.data.check import check
+from nearfuture.data.item import Item
+from nearfuture.data.report import Report
+from nearfuture.data.split import SplitBy, assign_splits
+from nearfuture.error import NearfutureError
+from nearfuture.speech import RecognizerConfig
+from nearfuture.text import Vocabulary
+
+__all__ = ["Material", "Selection", "digits", "recordings", "select"]
+
+_APART = 0.05
+_MOST_APART = 0.2
+_DEV_PER_SPEAKER = 20
+_DEV_SEED = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a model is trained on and watched with.
+
+    Attributes:
+        batches: to train on.
+        watched: kept apart; never empty.
+        watched_name: what those are, in words.
+        about: what to remember of all this, in JSON values; another training has another one.
+        left_out: a line for each recording that is in neither.
+        steps: how many steps so many epochs are; None where there are no epochs.
+    """
+
+    batches: Batches
+    watched: list[Utterance]
+    watched_name: str
+    about: dict[str, Any]
+    left_out: tuple[str, ...] = ()
+    steps: Callable[[int], int] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Rows of sources to train on, and those kept apart.
+
+    Attributes:
+        reports: what each source holds, and what is wrong with it.
+        train: items to learn from.
+        dev: items kept apart.
+        dev_name: how they were chosen, in words.
+    """
+
+    reports: tuple[Report, ...]
+    train: tuple[Item, ...]
+    dev: tuple[Item, ...]
+    dev_name: str
+
+    @property
+    def name(self) -> str:
+        """Of the sources."""
+        return " + ".join(report.path.resolve().name for report in self.reports)
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The characters of all texts."""
+        return Vocabulary.from_texts([item.text for item in (*self.train, *self.dev)]).symbols
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of what there is to learn and to watch, wherever the files lie."""
+        rows = [
+            [(item.path.name, item.text, item.start_s, item.duration_s) for item in items]
+            for items in (self.train, self.dev)
+        ]
+        return hashlib.sha256(repr(rows).encode()).hexdigest()
+
+
+def select(
+    paths: Sequence[Path], *, seed: int, progress: Callable[[int, int], None] | None = None
+) -> Selection:
+    """Look through sources and say what is trained on and what is kept apart.
+
+    Items of the split "train" are trained on, those of "dev" are kept apart, those of "test" are
+    left alone; a source without splits is all "train". The first source that has a "dev" is the one
+    that is watched. Where none has, about 5 % are set aside: whole speakers where none of them is
+    too much of it, single recordings otherwise.
+
+    Args:
+        paths: whatever `read_source` reads.
+        seed: decides what is set aside.
+        progress: called with the recordings looked at, and all of them.
+
+    Raises:
+        NearfutureError: where there is nothing to train on.
+    """
+    reports = tuple(check(path, progress=progress) for path in paths)
+    train: list[Item] = []
+    dev: list[Item] = []
+    for report in reports:
+        splits = {item.split for item in report.items}
+        kind = "train" if any(splits) else ""
+        train += [item for item in report.items if item.split == kind]
+        dev = dev or [item for item in report.items if item.split == "dev"]
+    if not train:
+        raise NearfutureError(f"there is nothing to train on: {'; '.join(map(_why, reports))}")
+    if dev:
+        name = "of the split dev"
+    else:
+        train, dev, name = _set_aside(train, seed)
+    return Selection(reports=reports, train=tuple(train), dev=tuple(dev), dev_name=name)
+
+
+def _why(report: Report) -> str:
+    """Why there is nothing to train on in a source."""
+    if report.items:
+        splits = sorted({item.split or "none" for item in report.items})
+        return f"{report.path} has the splits {', '.join(splits)}, none of them train"
+    wrong = [f"{name}: {why}" for finding in report.findings for name, why in finding.examples]
+    return "; ".join(wrong[:3]) or f"{report.path} has no rows"
+
+
+def _set_aside(items: Sequence[Item], seed: int) -> tuple[list[Item], list[Item], str]:
+    """Items to train on, items kept apart, and what the latter are."""
+    if len(items) == 1:
+        return list(items), list(items), "that were trained on, since there are no others"
+    plain = [dataclasses.replace(item, split="") for item in items]
+    ways: list[SplitBy] = ["random"]
+    if all(item.speaker for item in items) and len({item.speaker for item in items}) > 1:
+        ways.insert(0, "speaker")
+    for way in ways:
+        split = assign_splits(plain, by=way, dev=_APART, test=0.0, seed=seed)
+        train = [item for item in split if item.split == "train"]
+        dev = [item for item in split if item.split == "dev"]
+        if way == "random" or len(dev) <= _MOST_APART * len(items):
+            break
+    speakers = len({item.speaker for item in dev})
+    who = f"of {speakers} speaker{'s' if speakers > 1 else ''}" if way == "speaker" else "at random"
+    return train, dev, f"set aside {who}, since none has the split dev"
+
+
+def recordings(
+    selection: Selection,
+    config: RecognizerConfig,
+    *,
+    seed: int,
+    batch_seconds: float,
+    progress: Callable[[int, int], None] | None = None,
+) -> Material:
+    """A user's own recordings as a model takes them."""
+    batches = Recordings(
+        selection.train,
+        rate=config.rate,
+        frame_ms=config.frame_ms,
+        seconds_per_batch=batch_seconds,
+        noises=noises(config.rate),
+        rooms=room_responses(config.rate),
+        seed=seed,
+        progress=progress,
+    )
+    watched, missing = load_utterances(selection.dev, config.rate)
+    if not watched:
+        raise NearfutureError(
+            f"there is nothing to watch: none of the recordings {selection.dev_name} can be "
+            f"loaded: {'; '.join(missing[:3])}"
+        )
+    return Material(
+        batches=batches,
+        watched=watched,
+        watched_name=f"{len(watched)} recordings {selection.dev_name}",
+        about={
+            "task": selection.name,
+            "recordings_sha256": selection.fingerprint,
+            "batch_seconds": batch_seconds,
+            "data": [f"{len(batches.items)} own recordings, {batches.hours:.2f} hours"],
+        },
+        left_out=(*batches.left_out, *missing),
+        steps=batches.steps,
+    )
+
+
+def digits(config: RecognizerConfig, *, seed: int) -> Material:
+    """Strings of digits, made from the Free Spoken Digit Dataset and synthetic voices."""
+    rate = config.rate
+    takes = DigitRecordings.load(rate=rate)
+    corpus = corpus_strings("kokoro", rate=rate)
+    voices = synthesised_strings(rate=rate, seed=seed)
+    return Material(
+        batches=ConnectedDigits(
+            recordings=takes,
+            others=[*corpus, *voices],
+            noises=noises(rate),
+            rooms=room_responses(rate),
+            seed=seed,
+        ),
+        watched=takes.strings(takes.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
+        watched_name="strings of recordings kept apart (number 5 of each)",
+        about={
+            "task": "digits",
+            "data": [
+                "Free Spoken Digit Dataset, recordings 6-49 of 5 speakers (CC BY-SA 4.0)",
+                *([f"kokoro, {len(corpus)} synthetic strings (Apache-2.0)"] if corpus else []),
+                *([f"espeak-ng and flite, {len(voices)} synthetic strings"] if voices else []),
+            ],
+        },
+    )

@@ -1,0 +1,49 @@
+"""A teacher: a model whose distributions another one learns, frame by frame."""
+
+from __future__ import annotations
+
+import hashlib
+
+from nearfuture.error import NearfutureError
+from nearfuture.speech import Recognizer
+from nearfuture.training.options import TrainingOptions
+
+__all__ = ["check_teacher", "fingerprint"]
+
+
+def check_teacher(teacher: Recognizer | None, model: Recognizer, options: TrainingOptions) -> None:
+    """Refuse a teacher that cannot teach this model, or options without one.
+
+    Raises:
+        NearfutureError: where it has several heads, or hears or writes something else; where it has
+            no weight, or there is a weight without it.
+    """
+    if teacher is None and options.distill:
+        raise NearfutureError(f"distill={options.distill} has no effect without a teacher")
+    if teacher is not None and not options.distill:
+        raise NearfutureError("a teacher has no effect with distill=0: give it a weight, e.g. 1.0")
+    if unknown := sorted(set(options.shift_frames) - set(model.config.frames)):
+        raise NearfutureError(
+            f"shift_frames names heads {unknown}; the model has {list(model.config.frames)}"
+        )
+    if teacher is None:
+        return
+    if len(teacher.config.frames) > 1:
+        raise NearfutureError(
+            f"a teacher has one head, not {len(teacher.config.frames)}: take a bidirectional model"
+        )
+    for name in ("symbols", "rate", "window_ms", "frame_ms"):
+        theirs, ours = getattr(teacher.config, name), getattr(model.config, name)
+        if theirs != ours:
+            raise NearfutureError(
+                f"a teacher has the same {name} as the model it teaches: {theirs} is not {ours}"
+            )
+
+
+def fingerprint(model: Recognizer) -> str:
+    """A digest of what a model has learnt."""
+    digest = hashlib.sha256()
+    for name, value in model.state_dict().items():
+        digest.update(name.encode())
+        digest.update(value.detach().cpu().numpy().tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,442 @@
+"""Every form in which recordings come, and everything in them that cannot be used, by name."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from nearfuture.data import corpus_folder, load_item, probed, read_source
+from nearfuture.error import NearfutureError
+from tests.data.sources import (
+    DECOMPOSED,
+    KOREAN,
+    write_audio,
+    write_hard_folder,
+    write_json_lines,
+    write_text,
+)
+
+
+def by_stem(path: Path) -> dict[str, object]:
+    return {item.path.stem: item for item in read_source(path).items}
+
+
+@pytest.fixture(scope="module")
+def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_hard_folder(tmp_path_factory.mktemp("source") / "hard")
+
+
+# A folder of recordings and text files ------------------------------------------------------------
+
+
+def test_a_folder_lists_what_can_be_used(hard: Path) -> None:
+    source = read_source(hard)
+    texts = {item.path.relative_to(hard).as_posix(): item.text for item in source.items}
+    assert texts == {
+        "cut.wav": "its end is missing",
+        "korean.flac": KOREAN,
+        "long.wav": "a whole minute",
+        "noise.wav": "what is it",
+        "rate16000.wav": "three seconds at 16000",
+        "rate44100.wav": "three seconds at 44100",
+        "rate8000.wav": "three seconds at 8000",
+        "short.wav": "far too many words for it",
+        "sub folder/stereo.wav": "both channels",
+        "windows.ogg": "saved by notepad",
+    }
+    assert len({item.name for item in source.items}) == len(source.items)
+
+
+def test_what_a_folder_cannot_use_is_named(hard: Path) -> None:
+    faults = {Path(fault.name).name: fault for fault in read_source(hard).faults}
+    assert {name: fault.kind for name, fault in faults.items()} == {
+        "silent.wav": "empty transcript",
+        "untold.wav": "no transcript",
+        "latin.txt": "not UTF-8",
+        "utf16.txt": "not UTF-8",
+        "alone.txt": "text without audio",
+    }
+    assert "byte 0xf6 in line 1" in faults["latin.txt"].reason
+    assert "UTF-16" in faults["utf16.txt"].reason
+    assert "no untold.txt" in faults["untold.wav"].reason
+    problems = read_source(hard).problems
+    assert len(problems) == len(faults)
+    assert f"{hard}/silent.wav: its transcript has no words" in problems
+
+
+def test_samples_come_at_the_rate_of_the_model(hard: Path) -> None:
+    for item in read_source(hard).items:
+        if item.path.stem in ("cut", "noise"):
+            continue
+        samples = load_item(item, 8000)
+        expected = {"long": 60.0, "short": 0.5}.get(item.path.stem, 3.0)
+        assert (samples.dtype, samples.ndim) == (np.float32, 1)
+        assert abs(samples.size - 8000 * expected) <= 1, item.name
+
+
+@pytest.mark.parametrize(("stem", "told"), [("cut", "was cut off"), ("noise", "is no audio")])
+def test_broken_audio_is_named_when_it_is_loaded(hard: Path, stem: str, told: str) -> None:
+    item = by_stem(hard)[stem]
+    for use in (lambda: load_item(item, 8000), lambda: probed(item)):
+        with pytest.raises(NearfutureError, match=rf"{stem}\.wav {told}"):
+            use()
+
+
+def test_a_header_knows_rate_and_duration(hard: Path) -> None:
+    item = probed(by_stem(hard)["rate44100"])
+    assert (item.rate, item.duration_s) == (44100, 3.0)
+
+
+def test_a_file_of_no_samples_is_named(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "none.wav", np.zeros(0, np.float32), 8000)
+    write_text(tmp_path / "none.txt", "nothing")
+    (item,) = read_source(tmp_path).items
+    for use in (lambda: load_item(item, 8000), lambda: probed(item)):
+        with pytest.raises(NearfutureError, match=r"none\.wav: it holds no samples"):
+            use()
+
+
+def test_librispeech(tmp_path: Path) -> None:
+    for split, name in (("train-clean-5", "84-121-0000"), ("dev-clean-2", "174-50-0001")):
+        reader, chapter, _ = name.split("-")
+        folder = tmp_path / "LibriSpeech" / split / reader / chapter
+        write_audio(folder / f"{name}.flac")
+        write_text(folder / f"{reader}-{chapter}.trans.txt", f"{name} GO DO YOU HEAR\n")
+    write_text(tmp_path / "LibriSpeech/READERS.TXT", "about them")
+    source = read_source(tmp_path)
+    told = [(item.path.stem, item.text, item.speaker, item.split) for item in source.items]
+    assert told == [
+        ("174-50-0001", "go do you hear", "174", "dev"),
+        ("84-121-0000", "go do you hear", "84", "train"),
+    ]
+    assert source.problems == ()
+
+
+# Tables ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "row"),
+    [
+        ("a.tsv", "path\ttranscript\tspeaker\tsplit", 'x/1.wav\tsay "it\tanna\tvalid'),
+        ("a.csv", "file,text,speaker,split", 'x/1.wav,"say ""it",anna,dev'),
+        ("a.csv", '"audio";"sentence";"client_id";"split"', 'x/1.wav;"say ""it";anna;dev'),
+        ("a.txt", "Transcript|Path|Split|Speaker", "say it|x/1.wav|validation|anna"),
+    ],
+)
+@pytest.mark.parametrize(("mark", "end"), [("", "\n"), ("\ufeff", "\r\n")])
+def test_a_table(tmp_path: Path, name: str, header: str, row: str, mark: str, end: str) -> None:
+    write_audio(tmp_path / "x/1.wav")
+    (item,) = read_source(write_text(tmp_path / name, mark + header + end + row + end)).items
+    assert (item.path, item.text) == (tmp_path / "x/1.wav", "say it")
+    assert (item.speaker, item.split, item.duration_s) == ("anna", "dev", None)
+
+
+def test_a_table_of_parts(tmp_path: Path) -> None:
+    write_audio(tmp_path / "1.wav", 2.0)
+    rows = "path,text,start,duration,age\n1.wav,one,,0.5,7\n1.wav,two,0.5,1.5,8\n1.wav,two,0.5,1,\n"
+    source = read_source(write_text(tmp_path / "parts.csv", rows))
+    assert [load_item(item, 8000).size for item in source.items] == [4000, 12000, 8000]
+    assert [dict(item.fields) for item in source.items] == [{"age": "7"}, {"age": "8"}, {"age": ""}]
+    assert len({item.name for item in source.items}) == 3
+    whole = load_item(source.items[1], 8000)
+    assert np.array_equal(whole[:8000], load_item(source.items[2], 8000))
+
+
+def test_a_row_that_cannot_be_used_is_named_by_its_line(tmp_path: Path) -> None:
+    write_audio(tmp_path / "1.wav")
+    rows = [
+        "path\ttranscript\tstart\tduration",
+        "1.wav\tone",
+        "2.wav\ttwo",
+        "1.wav",
+        "1.wav\t[!]",
+        "1.wav\tone\tsoon",
+        "1.wav\tone\t-1",
+        "1.wav\tone\t0\t0",
+        ".\tone",
+    ]
+    path = write_text(tmp_path / "a.tsv", "\n".join(rows) + "\n")
+    source = read_source(path)
+    assert len(source.items) == 1
+    assert [fault.kind for fault in source.faults] == [
+        "no such file",
+        "not usable",
+        "empty transcript",
+        "not usable",
+        "not usable",
+        "not usable",
+        "no such file",
+    ]
+    assert source.problems[0] == f"{tmp_path}/2.wav: it is not there"
+    assert source.problems[1].startswith(f"{path}, line 4: a row needs")
+    assert "'[!]'" in source.problems[2]
+    assert "line 6" in source.problems[3]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("path,words\n1.wav,one\n", "columns path, words; it also needs transcript"),
+        ("1.wav\tone\n", "also needs path and transcript"),
+        ("", r"columns \(none\)"),
+        ("path,text\n1.wav,schön\n".encode("cp1252"), "not UTF-8 .byte 0xf6 in line 2.: .* iconv"),
+        ("path,text\n".encode("utf-16"), "is UTF-16"),
+        ('path,text\n1.wav,"one\n', "after line 1: unexpected end of data: is a quotation mark"),
+    ],
+)
+def test_a_table_that_is_none_is_refused(tmp_path: Path, content: str | bytes, told: str) -> None:
+    path = write_text(tmp_path / "a.csv", content)
+    with pytest.raises(NearfutureError, match=told) as error:
+        read_source(path)
+    assert str(path) in str(error.value)
+
+
+# NeMo --------------------------------------------------------------------------------------------
+
+
+def test_nemo(tmp_path: Path) -> None:
+    write_audio(tmp_path / "1.wav", 2.0)
+    rows: list[dict[str, object]] = [
+        {"audio_filepath": "1.wav", "text": DECOMPOSED, "duration": 2.0, "lang": "ko"},
+        {"audio_filepath": str(tmp_path / "1.wav"), "text": "b", "offset": 0.5, "duration": 1},
+        {"audio_filepath": "1.wav", "duration": 2.0},
+        {"audio_filepath": "1.wav", "text": ""},
+        {"audio_filepath": "2.wav", "text": "c"},
+        {"audio_filepath": "1.wav", "text": "d", "duration": "2"},
+        {"text": "e"},
+    ]
+    path = write_json_lines(tmp_path / "train.json", rows)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b'{"broken": \n\n')
+    source = read_source(path)
+    assert [(item.text, item.start_s, item.duration_s) for item in source.items] == [
+        (KOREAN, 0.0, 2.0),
+        ("b", 0.5, 1.0),
+    ]
+    assert source.items[0].fields == {"lang": "ko"}
+    assert load_item(source.items[1], 16000).size == 16000
+    assert [fault.kind for fault in source.faults] == [
+        "no transcript",
+        "empty transcript",
+        "no such file",
+        "not usable",
+        "not usable",
+        "not usable",
+    ]
+    assert f"{path}, line 8: it is no JSON" in source.problems[-1]
+
+
+# Kaldi -------------------------------------------------------------------------------------------
+
+
+def write_kaldi(folder: Path, *, segments: bool) -> Path:
+    write_audio(folder / "audio/call one.wav", 4.0)
+    recordings = ["call audio/call one.wav", "piped sph2pipe -f wav x.sph |", "gone nowhere.wav"]
+    write_text(folder / "wav.scp", "\n".join([*recordings, "mute nowhere.wav\n"]))
+    if segments:
+        parts = ("call 0.5 1.5", "call 2.0 -1", "other 0 1", "call 3 2", "piped 0 1", "call x 1")
+        lines = "".join(f"u{n} {part}\n" for n, part in enumerate(parts, 1))
+        write_text(folder / "segments", lines)
+        write_text(folder / "text", "".join(f"u{n} words {n}\n" for n in range(1, 8)))
+        write_text(folder / "utt2spk", "u1 anna\nu2 bert\n")
+    else:
+        write_text(folder / "text", "call Hello there\npiped One\ngone Two\nextra Three\n")
+    return folder
+
+
+def test_kaldi(tmp_path: Path) -> None:
+    folder = write_kaldi(tmp_path / "train", segments=False)
+    source = read_source(folder)
+    (item,) = source.items
+    assert (item.path, item.text, item.split) == (
+        folder / "audio/call one.wav",
+        "hello there",
+        "train",
+    )
+    assert {fault.name.split()[0]: fault.kind for fault in source.faults} == {
+        "piped": "not usable",
+        "gone": "no such file",
+        "mute": "no transcript",
+        "extra": "text without audio",
+    }
+    (piped,) = (line for line in source.problems if line.startswith("piped"))
+    assert "sph2pipe -f wav x.sph |" in piped
+    assert "not run" in piped
+    assert read_source(folder / "wav.scp").items == source.items
+
+
+def test_kaldi_with_segments_and_splits(tmp_path: Path) -> None:
+    write_kaldi(tmp_path / "train_960", segments=True)
+    write_kaldi(tmp_path / "dev", segments=False)
+    source = read_source(tmp_path)
+    told = [(one.text, one.start_s, one.duration_s, one.speaker, one.split) for one in source.items]
+    assert told == [
+        ("hello there", 0.0, None, "", "dev"),
+        ("words 1", 0.5, 1.0, "anna", "train"),
+        ("words 2", 2.0, None, "bert", "train"),
+    ]
+    assert [load_item(item, 8000).size for item in source.items] == [32000, 8000, 16000]
+    train = [line for line in source.problems if "train_960" in line]
+    assert [line.split()[0] for line in train] == ["u3", "u4", "u5", "u6", "u7"]
+
+
+def test_kaldi_without_texts(tmp_path: Path) -> None:
+    write_text(tmp_path / "wav.scp", "a a.wav\n")
+    with pytest.raises(NearfutureError, match="no file 'text'"):
+        read_source(tmp_path)
+
+
+# Lhotse ------------------------------------------------------------------------------------------
+
+
+def recording(path: Path, *, channels: int = 1, **more: object) -> dict[str, object]:
+    source = {"type": "file", "channels": list(range(channels)), "source": str(path)}
+    return {
+        "id": path.stem,
+        "sources": [source],
+        "sampling_rate": 8000,
+        "num_samples": 32000,
+        "duration": 4.0,
+        **more,
+    }
+
+
+def supervision(name: str, start: float, duration: float, text: str | None = "words") -> dict:
+    told = {"id": name, "recording_id": "1", "start": start, "duration": duration, "channel": 0}
+    return {**told, "speaker": "anna", **({} if text is None else {"text": text})}
+
+
+def cut(name: str, its_recording: dict, supervisions: list[dict], **more: object) -> dict:
+    told = {"id": name, "start": 1.0, "duration": 2.0, "channel": 0, "type": "MonoCut"}
+    return {**told, "supervisions": supervisions, "recording": its_recording, **more}
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz"])
+def test_cuts_of_lhotse(tmp_path: Path, ending: str) -> None:
+    path = write_audio(tmp_path / "1.wav", 4.0)
+    both = write_audio(tmp_path / "both.wav", 4.0, channels=2)
+    here = recording(path)
+    rows = [
+        cut("whole", here, [supervision("s1", 0.0, 2.0, "Hello!")], custom={"split": "test"}),
+        cut("two", here, [supervision("s2", -0.5, 1.0), supervision("s3", 1.5, 1.0)]),
+        cut("relative", recording(Path("1.wav")), [supervision("s4", 0, 2)]),
+        cut("right", recording(both, channels=2), [supervision("s5", 0, 2)], channel=1),
+        cut(
+            "stereo",
+            recording(both, channels=2),
+            [supervision("s6", 0, 2)],
+            channel=[0, 1],
+            type="MultiCut",
+        ),
+        cut("silent", here, []),
+        cut("untold", here, [supervision("s7", 0, 2, None)]),
+        cut(
+            "fast",
+            recording(path, transforms=[{"name": "Speed", "kwargs": {"factor": 1.1}}]),
+            [supervision("s8", 0, 2)],
+        ),
+        cut(
+            "piped",
+            {**here, "sources": [{"type": "command", "channels": [0], "source": "cat"}]},
+            [supervision("s9", 0, 2)],
+        ),
+        {"id": "mixed", "tracks": [], "type": "MixedCut"},
+        {"id": "odd", "type": "MonoCut", "supervisions": []},
+    ]
+    source = read_source(write_json_lines(tmp_path / f"cuts_train{ending}", rows))
+    told = {item.name: item for item in source.items}
+    assert list(told) == ["whole", "two, s2", "two, s3", "relative", "right", "stereo"]
+    parts = {name: (item.start_s, item.duration_s) for name, item in told.items()}
+    assert parts == {
+        "whole": (1.0, 2.0),
+        "two, s2": (1.0, 0.5),
+        "two, s3": (2.5, 0.5),
+        "relative": (1.0, 2.0),
+        "right": (1.0, 2.0),
+        "stereo": (1.0, 2.0),
+    }
+    assert (told["whole"].text, told["whole"].speaker) == ("hello", "anna")
+    assert (told["whole"].split, told["right"].split) == ("test", "train")
+    assert (told["right"].channel, told["stereo"].channel) == (1, None)
+    stereo, _ = soundfile.read(both, dtype="float32")
+    assert np.array_equal(load_item(told["right"], 8000), stereo[8000:24000, 1])
+    assert np.allclose(load_item(told["stereo"], 8000), stereo[8000:24000].mean(axis=1), atol=1e-7)
+    assert [fault.kind for fault in source.faults] == [
+        "no transcript",
+        "no transcript",
+        "not usable",
+        "not usable",
+        "not usable",
+        "not usable",
+    ]
+    reasons = "\n".join(source.problems)
+    for word in ("Speed", "no file but a command", "MixedCut", "line 11"):
+        assert word in reasons
+
+
+def test_recordings_and_supervisions_of_lhotse(tmp_path: Path) -> None:
+    for split in ("dev-clean", "train-clean-5"):
+        path = write_audio(tmp_path / f"{split}/1.wav", 4.0)
+        write_json_lines(tmp_path / f"libri_recordings_{split}.jsonl.gz", [recording(path)])
+        spoken = [supervision("s1", 0.5, 1.0), {**supervision("s2", 0, 1), "recording_id": "2"}]
+        write_json_lines(tmp_path / f"libri_supervisions_{split}.jsonl.gz", spoken)
+    source = read_source(tmp_path)
+    assert [(item.split, item.start_s, item.duration_s) for item in source.items] == [
+        ("dev", 0.5, 1.0),
+        ("train", 0.5, 1.0),
+    ]
+    assert [fault.kind for fault in source.faults] == ["no such file"] * 2
+    for kind in ("recordings", "supervisions"):
+        with pytest.raises(NearfutureError, match=f"holds {kind} alone: name the folder"):
+            read_source(tmp_path / f"libri_{kind}_dev-clean.jsonl.gz")
+
+
+def test_a_manifest_that_was_cut_off(tmp_path: Path) -> None:
+    path = write_json_lines(tmp_path / "cuts.jsonl.gz", [{"id": str(n)} for n in range(1000)])
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(NearfutureError, match=r"cannot read .*cuts\.jsonl\.gz: .* cut off"):
+        read_source(tmp_path)
+
+
+def test_without_lhotse_the_way_to_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_json_lines(tmp_path / "cuts.jsonl", [{"supervisions": []}])
+    monkeypatch.setitem(sys.modules, "lhotse", None)
+    with pytest.raises(NearfutureError, match=r"pip install 'nearfuture\[train\]'"):
+        read_source(tmp_path)
+
+
+# Whatever it is ----------------------------------------------------------------------------------
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    with pytest.raises(NearfutureError, match=r"there is no .*nowhere: name a folder"):
+        read_source(tmp_path / "nowhere")
+    with pytest.raises(NearfutureError, match="lists no recordings"):
+        read_source(tmp_path)
+
+
+@pytest.mark.parametrize("corpus", ["fsdd", "speechocean762", "kokoro", "grid"])
+def test_real_corpora_have_no_fault(corpus: str) -> None:
+    folder = corpus_folder(corpus)
+    if folder is None:
+        pytest.skip(f"needs the corpus '{corpus}' under NEARFUTURE_CORPORA")
+    source = read_source(folder)
+    assert source.problems == ()
+    for item in source.items[:: len(source.items) // 100]:
+        told = float(item.fields["seconds"])
+        assert abs((probed(item).duration_s or 0) - told) < 0.03, item.name
+
+
+def test_reading_a_source_loads_no_torch(tmp_path: Path) -> None:
+    write_hard_folder(tmp_path)
+    script = (
+        "import sys; from pathlib import Path; from nearfuture.data import check; "
+        f"check(Path({str(tmp_path)!r})); print({{'torch', 'lhotse'}} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.strip() == "set()", done.stderr

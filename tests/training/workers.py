@@ -1,0 +1,115 @@
+"""The same small training in any number of processes: `python -m tests.training.workers FOLDER …`.
+
+Each process writes what it ended with to `FOLDER/<rank>.safetensors`.
+"""
+
+import argparse
+import dataclasses
+import multiprocessing
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+
+from nearfuture.speech import Recognizer
+from nearfuture.training import Progress, SpecAugment, Trainer, TrainingOptions
+from nearfuture.training.distributed import Group, join
+from tests.training.tones import CONFIG, Drawn, Listed, noisy, poisoned, sentences
+
+PLAIN = dataclasses.replace(CONFIG, dropout=0.0)  # each process draws its own dropout
+CONFIGS = {
+    "layer norm": PLAIN,
+    "batch norm": dataclasses.replace(PLAIN, batch_norm=True),
+    "batch norm, both ways": dataclasses.replace(PLAIN, batch_norm=True).twin(),
+}
+STEPS = 6
+OPTIONS = TrainingOptions(
+    steps=STEPS,
+    learning_rate=1e-2,
+    matrix_rate=0.0,  # Muon computes in bfloat16, to which tiny differences matter
+    warmup=2,
+    average=0.9,
+    delay_penalty=0.1,
+    augmentation=SpecAugment(),
+)
+# One utterance is too few for two processes; what one of them cannot use, none uses.
+BATCHES = {
+    "three": Drawn(3),
+    "one": Drawn(1),
+    "noisy": Listed([noisy(one) for one in sentences(5)]),
+    "poison": Listed(sentences(3), special={2: poisoned(), 4: poisoned()[1:2]}),
+}
+
+
+def train(
+    folder: Path, group: Group, *, config: str, batches: str, double: bool, muon: bool = True
+) -> list[Progress]:
+    """Train, and write what this process has in the end."""
+    torch.manual_seed(group.rank)  # the first decides all the same
+    model = Recognizer(CONFIGS[config])
+    model = model.double() if double else model
+    options = OPTIONS if muon else dataclasses.replace(OPTIONS, matrix_rate=0.0)
+    one = Trainer(model, BATCHES[batches], folder, options, group=group)
+    seen: list[Progress] = []
+    one.run(seen.append)
+    save_file(learnt(one), folder / f"{group.rank}.safetensors")
+    return seen
+
+
+def learnt(of: Trainer) -> dict[str, Tensor]:
+    """Weights, statistics, their averages and moments."""
+    average = of.checkpoint.average
+    tensors = of.checkpoint.optimizer.state()
+    tensors |= {f"average.{k}": v for k, v in average.model.state_dict().items()}
+    tensors |= of.model.state_dict()
+    return {name: value.clone() for name, value in tensors.items()}
+
+
+CASES: dict[str, dict[str, Any]] = {
+    "layer norm": {"config": "layer norm", "batches": "three", "double": True},
+    "batch norm": {"config": "batch norm", "batches": "three", "double": True},
+    "both ways": {"config": "batch norm, both ways", "batches": "three", "double": True},
+    # Muon computes directions in bfloat16, where a last digit of float32 can become one of three.
+    "float32": {"config": "batch norm", "batches": "noisy", "double": False, "muon": False},
+    "one utterance": {"config": "batch norm", "batches": "one", "double": True},
+    "poison": {"config": "batch norm", "batches": "poison", "double": True},
+}
+
+
+def every_case(folder: Path, group: Group) -> None:
+    """Train all of them, each in its folder, and write what was left out."""
+    for name, case in CASES.items():
+        lines = [line for seen in train(folder / name, group, **case) for line in seen.skipped]
+        (folder / name / f"{group.rank}.txt").write_text("\n".join(lines), encoding="utf-8")
+
+
+def follow(folder: Path, rank: int, ranks: int) -> None:
+    """One of several processes."""
+    torch.set_num_threads(1)
+    with join(rank=rank, ranks=ranks, meeting=folder / "meeting") as group:
+        every_case(folder, group)
+
+
+def together(folder: Path, ranks: int) -> None:
+    """Train in so many processes, and wait until they are done."""
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=follow, args=(folder, rank, ranks)) for rank in range(ranks)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(timeout=300)
+    stuck = [worker for worker in workers if worker.is_alive()]
+    for worker in stuck:
+        worker.kill()
+    assert not stuck, "processes wait for each other"
+    assert [worker.exitcode for worker in workers] == [0] * ranks
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    torch.set_num_threads(1)
+    with join() as company:
+        train(parser.parse_args().folder, company, **CASES["batch norm"])

@@ -30,6 +30,10 @@ from nearfuture.training.trainer import Progress
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "experiments"
 HEADS = (0, 4, 8, 19)
+DISTILL = 3.0
+SHIFTS = {0: 2}
+"""How the streaming model learns from its twin; `recipe.py` compares it with other ways."""
+
 TWIN = "bidirectional twin"
 
 _console = Console()

@@ -11,8 +11,10 @@ import argparse
 from pathlib import Path
 
 from _experiment import (
+    DISTILL,
     HEADS,
     PAGES,
+    SHIFTS,
     TWIN,
     bundle,
     evaluated,
@@ -39,7 +41,14 @@ SETS = {"seen": "speakers known from training", "held-out": f"a speaker never he
 
 def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
     request = Request(
-        data=(), preset="small", heads=HEADS, steps=steps, seed=seed, folder=runs / f"seed-{seed}"
+        data=(),
+        preset="small",
+        heads=HEADS,
+        steps=steps,
+        seed=seed,
+        distill=DISTILL,
+        shifts=SHIFTS,
+        folder=runs / f"seed-{seed}",
     )
     folder = trained(request)
     recordings = DigitRecordings.load()

@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from _experiment import (
+    DISTILL,
     PAGES,
     bundle,
     evaluated,
@@ -52,6 +53,8 @@ def main() -> None:
         heads=HEADS,
         models=("streaming",),
         steps=options.steps,
+        distill=DISTILL,
+        shifts={0: 2, 1: 1},
         folder=folder,
     )
     trained(request)

@@ -1,6 +1,6 @@
 """(b) Sentences by two hundred people: how close a fixed look ahead comes to the whole utterance.
 
-    python benchmarks/experiments/speechocean762.py [--epochs 20] [--write]
+    python benchmarks/experiments/speechocean762.py [--write]
     python benchmarks/experiments/speechocean762.py --only real      # one of the two trainings
 
 A bidirectional model and the streaming one that learns from it, trained on the training speakers,
@@ -13,8 +13,10 @@ import dataclasses
 from pathlib import Path
 
 from _experiment import (
+    DISTILL,
     HEADS,
     PAGES,
+    SHIFTS,
     bundle,
     evaluated,
     markdown,
@@ -33,6 +35,7 @@ from nearfuture.training.session import Request
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}
+EPOCHS = {"mixed": 20, "real": 48}  # about as many steps
 NAMES = {"mixed": "with synthetic speech", "real": "real recordings alone"}
 
 
@@ -43,16 +46,15 @@ def corpus(name: str) -> Path:
     return folder / "manifest.tsv"
 
 
-def evaluation(kind: str, epochs: int, runs: Path) -> Evaluation:
-    # The same number of steps for both kinds: so many epochs of the larger one.
+def evaluation(kind: str, runs: Path) -> Evaluation:
     request = Request(
         data=tuple(corpus(name) for name in KINDS[kind]),
         preset="small",
         rate=RATE,
         heads=HEADS,
-        epochs=epochs if kind == "mixed" else 2 * epochs,
-        batch_seconds=40.0,
-        distill=2.0,
+        epochs=EPOCHS[kind],
+        distill=DISTILL,
+        shifts=SHIFTS,
         folder=runs / kind,
     )
     folder = trained(request)
@@ -67,14 +69,13 @@ def part(whole: Evaluation, names: frozenset[str]) -> Evaluation:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--only", choices=sorted(KINDS))
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments/speechocean762"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
     options = parser.parse_args()
 
     kinds = [options.only] if options.only else list(KINDS)
-    found = {kind: evaluation(kind, options.epochs, options.runs) for kind in kinds}
+    found = {kind: evaluation(kind, options.runs) for kind in kinds}
     source = read_source(corpus("speechocean762")).items
     heard = {item.text for item in source if item.split == "train"}
     test = [item for item in source if item.split == "test"]

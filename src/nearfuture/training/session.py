@@ -48,6 +48,7 @@ class Request:
         batch_seconds: audio in a batch, at most.
         seed: everything random follows from it.
         learning_rate: the greatest.
+        matrix_rate: the greatest of the encoder's matrices, which Muon moves; 0 for AdamW.
         distill: how much the streaming model learns from the bidirectional one in the same folder.
         shifts: by how many frames each of its heads follows it later.
         delay_penalty: how much it is drawn to earlier frames.
@@ -65,6 +66,7 @@ class Request:
     batch_seconds: float = 40.0
     seed: int = 0
     learning_rate: float = 3e-3
+    matrix_rate: float = 4e-3
     distill: float = 0.0
     shifts: Mapping[int, int] = field(default_factory=dict)
     delay_penalty: float = 0.0
@@ -94,6 +96,7 @@ class Request:
         plain = TrainingOptions(
             steps=steps,
             learning_rate=self.learning_rate,
+            matrix_rate=self.matrix_rate,
             seed=self.seed,
             warmup=min(300, math.ceil(steps / 10)),
             watch_every=min(500, math.ceil(steps / 10)),

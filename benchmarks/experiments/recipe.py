@@ -1,0 +1,123 @@
+"""What was tried: ways to train the twin, and ways for the streaming model to learn from it.
+
+    python benchmarks/experiments/recipe.py [--steps 2000] [--only NAME] [--write]
+
+Connected digits. The first rows are bidirectional models; the others are streaming models that
+differ in one thing from the way that the experiments use, all with one teacher: the bidirectional
+model of experiment (a), seed 0.
+"""
+
+import argparse
+import dataclasses
+import shutil
+from pathlib import Path
+
+from _experiment import (
+    DISTILL,
+    HEADS,
+    SHIFTS,
+    bundle,
+    evaluated,
+    markdown,
+    name_of,
+    provenance,
+    trained,
+    write_page,
+)
+from _report import emit
+from rich.table import Table
+
+from nearfuture.data import DigitRecordings, Utterance
+from nearfuture.data.digits import HELD_OUT
+from nearfuture.training.session import Request
+
+STRINGS_PER_SPEAKER = 100
+SEED = 2026
+TWINS = {"twin, Muon": {}, "twin, AdamW": {"matrix_rate": 0.0}}
+USED = {"distill": DISTILL, "shifts": SHIFTS}
+WAYS = {
+    "without a teacher": {},
+    "as used": USED,
+    "divergence × 1/3": {**USED, "distill": DISTILL / 3},
+    "divergence × 3": {**USED, "distill": DISTILL * 3},
+    "no shift": {**USED, "shifts": {}},
+    "shifts 0: 4, 4: 1": {**USED, "shifts": {0: 4, 4: 1}},
+    "delay penalty 0.1": {**USED, "delay_penalty": 0.1},
+    "without a teacher, delay penalty 0.1": {"delay_penalty": 0.1},
+}
+
+
+def strings() -> list[Utterance]:
+    recordings = DigitRecordings.load()
+    speakers = (*recordings.seen, HELD_OUT)
+    return recordings.strings(speakers, "dev", STRINGS_PER_SPEAKER, seed=SEED)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--only", choices=[*TWINS, *WAYS])
+    parser.add_argument("--runs", type=Path, default=Path("runs/experiments"))
+    parser.add_argument("--write", action="store_true", help="put the figures into the page")
+    options = parser.parse_args()
+
+    teacher = options.runs / "digits" / "seed-0" / "bidirectional"
+    if not (teacher / "bundle").exists():
+        raise SystemExit("the teacher is that of experiment (a): run digits.py first")
+    plain = Request(data=(), preset="small", heads=HEADS, steps=options.steps, folder=options.runs)
+    heard = strings()
+    table = Table("model", "head", "WER %", "CER %", "emitted, p50 / p90 ms", "revisions")
+    table.caption = (
+        f"{len(heard)} strings of recordings kept apart; {options.steps} steps each; emitted: from "
+        f"the end of a word to the frame that writes its last character; revisions of shown text "
+        f"per 100 words"
+    )
+    results, folders = [], {}
+    for name, changes in {**TWINS, **WAYS}.items():
+        if options.only not in (None, name):
+            continue
+        folder = options.runs / "recipe" / name.replace(" ", "-").replace(",", "").replace("/", "-")
+        folders[name] = folder
+        models = ("bidirectional",) if name in TWINS else ("streaming",)
+        if name in WAYS and not (folder / "bidirectional").exists():
+            shutil.copytree(teacher, folder / "bidirectional")
+        trained(dataclasses.replace(plain, models=models, folder=folder, **changes))
+        if name in TWINS:
+            # Errors of a twin are found beside any streaming model.
+            beside = options.runs / "digits" / "seed-0"
+            if not (folder / "streaming").exists():
+                shutil.copytree(beside / "streaming", folder / "streaming")
+        summary = evaluated(folder, bundle(folder, "bidirectional"), heard).summary()
+        heads = [summary.twin] if name in TWINS else list(summary.heads)
+        for head in heads:
+            assert head is not None
+            late = head.emission_ms
+            table.add_row(
+                name,
+                name_of(head),
+                f"{100 * head.wer.value:.2f} ({100 * head.wer.low:.2f}–{100 * head.wer.high:.2f})",
+                f"{100 * head.cer.value:.2f}",
+                f"{late.p50:.0f} / {late.p90:.0f}",
+                "" if head.frames is None else f"{head.revisions:.1f}",
+            )
+            results.append(
+                {
+                    "model": name,
+                    "frames": head.frames,
+                    "wer": 100 * head.wer.value,
+                    "cer": 100 * head.cer.value,
+                    "emission_p50_ms": late.p50,
+                    "emission_p90_ms": late.p90,
+                    "revisions": head.revisions,
+                }
+            )
+    emit(table, results)
+    if options.write:
+        write_page(
+            "recipe",
+            {"table": f"{markdown(table)}\n\n{table.caption}.", "provenance": provenance(folders)},
+        )
+
+
+if __name__ == "__main__":
+    main()

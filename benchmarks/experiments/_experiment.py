@@ -48,6 +48,7 @@ def trained(request: Request) -> Path:
     request.folder.mkdir(parents=True, exist_ok=True)
     began = time.time()
     before = json.loads(note.read_text()) if note.exists() else {**about(), "seconds": 0.0}
+    note.write_text(json.dumps(before) + "\n")
     last = [0.0]
 
     def tell(name: str, message: Note | Progress) -> None:

@@ -132,12 +132,12 @@ def test_recorded_noise_and_faint_noise_never_meet(monkeypatch: pytest.MonkeyPat
     counted("add_noise")
     x, rng = tone(300, 0.05), np.random.default_rng(0)
     for _ in range(500):
-        Augmentation().apply(x, 8000, rng, noises=[x])
+        Augmentation(faint=1.0).apply(x, 8000, rng, noises=[x])
     assert sum(counts.values()) == 500
     assert 0.33 < counts["mix"] / 500 < 0.47
     counts["mix"] = counts["add_noise"] = 0
     for _ in range(50):  # without recordings of noise, all of it is synthetic
-        Augmentation().apply(x, 8000, rng)
+        Augmentation(faint=1.0).apply(x, 8000, rng)
     assert counts == {"mix": 0, "add_noise": 50}
 
 

@@ -60,8 +60,8 @@ def test_the_deployed_model_streams_from_a_bundle(tmp_path: Path) -> None:
     assert (model.manifest.frame_ms, model.manifest.centre_ms) == (40, 10)
     assert_stream_equals_torch(model, reference, signals(1.3)["speech"])
     step = operators(tmp_path / "model" / "step.onnx")
-    # Features and two convolutions; the cell runs once a quantum.
-    assert (step.count("Conv"), step.count("Tanh")) == (3, 1)
+    # Two convolutions; the cell runs once a quantum.
+    assert (step.count("Conv"), step.count("Tanh")) == (2, 1)
 
 
 CELLS: list[Any] = [

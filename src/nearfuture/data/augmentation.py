@@ -45,7 +45,8 @@ class Augmentation:
        record: a model is deaf to levels it never heard.
     5. Noise: with the probability `noise` a piece of a recording (Deep Speech 2, §5: "a good
        balance is to add noise to 40 % of the utterances"). The others get a faint synthetic noise
-       of a random colour with the probability `faint`, so that silence is never digital.
+       of a random colour with the probability `faint`; the rest stay clean, so that digital
+       silence is known, too.
 
     Ranges are uniform, those of signal-to-noise ratios in dB over the whole recording.
 
@@ -85,7 +86,7 @@ class Augmentation:
     level_dbfs: Range | None = (-55.0, -10.0)
     noise: float = 0.4
     noise_snr_db: Range = (5.0, 30.0)
-    faint: float = 1.0
+    faint: float = 0.7
     faint_snr_db: Range = (15.0, 45.0)
 
     def __post_init__(self) -> None:

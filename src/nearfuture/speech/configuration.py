@@ -21,7 +21,7 @@ class RecognizerConfig:
     Attributes:
         symbols: the vocabulary, without the blank.
         rate: samples per second the model hears.
-        window_ms, hop_ms, mel_bins: the log-mel features.
+        window_ms, hop_ms, mel_bins, floor: the log-mel features.
         stack: feature frames per model frame; 4 × 10 ms is one frame of 40 ms.
         hidden: width H of every recurrent layer.
         layers: number of recurrent layers.
@@ -46,6 +46,7 @@ class RecognizerConfig:
     window_ms: float = 25.0
     hop_ms: float = 10.0
     mel_bins: int | None = 40
+    floor: float = 1e-7
     stack: int = 4
     convolutions: tuple[ConvolutionShape, ...] = ()
     cell: Cell = "gru"

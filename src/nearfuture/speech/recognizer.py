@@ -130,10 +130,10 @@ class Recognizer(nn.Module):
 
 
 def _features(config: RecognizerConfig) -> LogMel | LogSpectrum:
-    rate, window_ms, hop_ms = config.rate, config.window_ms, config.hop_ms
+    rate, window_ms, hop_ms, floor = config.rate, config.window_ms, config.hop_ms, config.floor
     if config.mel_bins is None:
-        return LogSpectrum(rate, window_ms=window_ms, hop_ms=hop_ms)
-    return LogMel(rate, window_ms=window_ms, hop_ms=hop_ms, bins=config.mel_bins)
+        return LogSpectrum(rate, window_ms=window_ms, hop_ms=hop_ms, floor=floor)
+    return LogMel(rate, window_ms=window_ms, hop_ms=hop_ms, bins=config.mel_bins, floor=floor)
 
 
 def _front(config: RecognizerConfig, bands: int) -> list[StreamingLayer]:

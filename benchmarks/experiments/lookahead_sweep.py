@@ -97,6 +97,7 @@ def main() -> None:
             "lookahead-sweep",
             {
                 "table": f"{markdown(table)}\n\n{table.caption}.",
+                "plot": "![Character error rate against latency](lookahead-sweep.svg)",
                 "provenance": provenance({"all heads": folder}),
             },
         )

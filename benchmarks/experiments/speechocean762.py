@@ -132,6 +132,7 @@ def main() -> None:
             "speechocean762",
             {
                 "table": f"{markdown(table)}\n\n{table.caption}.",
+                "plot": "![Character error rate against latency](speechocean762.svg)",
                 "provenance": provenance({NAMES[kind]: options.runs / kind for kind in found}),
             },
         )

@@ -175,8 +175,10 @@ def test_nothing_that_can_be_heard_is_an_error(
 
 def test_ctrl_c_is_no_traceback(folder: Path) -> None:
     code = (
-        "import sys, nearfuture.evaluation.evaluate as module\n"
+        "import signal, sys, nearfuture.evaluation.evaluate as module\n"
         "from nearfuture.cli import main\n"
+        # Whoever runs the tests in the background had it ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "inner = module.hear\n"
         "def hear(*all):\n"
         "    print('listening', file=sys.stderr, flush=True)\n"
@@ -193,10 +195,13 @@ def test_ctrl_c_is_no_traceback(folder: Path) -> None:
     )
     assert process.stderr is not None
     seen = ""
-    while "listening" not in seen:
-        seen += process.stderr.readline()
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate(timeout=60)
+    try:
+        while "listening" not in seen:
+            seen += process.stderr.readline()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode == 130
     assert "Traceback" not in seen + rest

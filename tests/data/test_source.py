@@ -146,6 +146,22 @@ def test_a_table_of_parts(tmp_path: Path) -> None:
     assert np.array_equal(whole[:8000], load_item(source.items[2], 8000))
 
 
+def test_a_table_of_parts_with_their_ends(tmp_path: Path) -> None:
+    write_audio(tmp_path / "1.wav", 2.0)
+    rows = "path,text,start,end\n1.wav,one,,0.5\n1.wav,two,0.5,2\n1.wav,two,1,0.5\n"
+    source = read_source(write_text(tmp_path / "parts.csv", rows))
+    assert [load_item(item, 8000).size for item in source.items] == [4000, 12000]
+    assert "no part starts at 1.0 s and lasts -0.5 s" in source.problems[0]
+
+
+def test_a_text_that_was_not_put_in_quotes_is_not_cut(tmp_path: Path) -> None:
+    write_audio(tmp_path / "1.wav")
+    rows = "path,text\n1.wav,hello, world\n1.wav,hello\n"
+    source = read_source(write_text(tmp_path / "a.csv", rows))
+    assert [item.text for item in source.items] == ["hello"]
+    assert "line 2: it has more cells than the first line (' world' is over)" in source.problems[0]
+
+
 def test_a_row_that_cannot_be_used_is_named_by_its_line(tmp_path: Path) -> None:
     write_audio(tmp_path / "1.wav")
     rows = [

@@ -723,6 +723,19 @@ def test_the_rates_reach_the_optimisers(tmp_path: Path) -> None:
     assert rates == [tuple(rate * share for rate in greatest) for share in shares]
 
 
+def test_restored_moments_are_where_their_parameters_are() -> None:
+    model = Recognizer(CONFIG)
+    of = Optimizer(model, OPTIONS)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    of.step(1.0)
+    elsewhere = Optimizer(Recognizer(CONFIG).to("meta"), OPTIONS)
+    elsewhere.restore(of.state())
+    moments = {name: value for name, value in elsewhere.state().items() if ".step" not in name}
+    assert moments.keys() < of.state().keys()
+    assert {value.device.type for value in moments.values()} == {"meta"}
+
+
 def test_muon_moves_the_matrices_of_the_encoder_and_nothing_else() -> None:
     model = Recognizer(CONFIG)
     (_, rate), (muon, matrix_rate) = Optimizer(model, OPTIONS).parts

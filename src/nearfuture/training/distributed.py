@@ -127,7 +127,7 @@ def join(*, rank: int = 0, ranks: int = 1, meeting: Path | None = None) -> Itera
     if ranks == 1:
         yield Group(device=device)
         return
-    where = None if joined() or meeting is None else meeting.absolute().as_uri()
+    where = None if joined() or meeting is None else f"file://{meeting.absolute()}"
     distributed.init_process_group(
         "nccl" if cuda else "gloo",
         init_method=where,

@@ -84,6 +84,10 @@ class Optimizer:
             for group in part.param_groups:
                 for parameter in group["params"]:
                     if moments := by_name.pop(self._names[id(parameter)], None):
-                        part.state[parameter] = moments
+                        part.state[parameter] = {
+                            # As torch has it: the count of steps stays where it is.
+                            name: value if name == "step" else value.to(parameter.device)
+                            for name, value in moments.items()
+                        }
         if by_name:
             raise NearfutureError(f"there are moments of {', '.join(by_name)}, which is not there")

@@ -21,6 +21,7 @@ _NAMES = {
     "split": ("split", "subset"),
     "start": ("start", "offset"),
     "duration": ("duration",),
+    "end": ("end",),
 }
 
 
@@ -75,6 +76,10 @@ def _row(
     path: Path, line: int, row: Mapping[str, str], columns: Mapping[str, str], found: Collector
 ) -> None:
     where = f"{path}, line {line}"
+    if surplus := row.get(None):  # type: ignore[call-overload]
+        over = ", ".join(surplus)
+        reason = f"it has more cells than the first line ({over!r} is over): put texts in quotes"
+        return found.fault("not usable", where, reason)
     cells = {key: value or "" for key, value in row.items() if isinstance(key, str)}
     told = {meaning: cells.pop(column).strip() for meaning, column in columns.items()}
     if not told["path"] or row[columns["transcript"]] is None:
@@ -82,8 +87,10 @@ def _row(
     try:
         start_s = float(told.get("start") or 0.0)
         duration_s = float(told["duration"]) if told.get("duration") else None
+        if duration_s is None and told.get("end"):
+            duration_s = float(told["end"]) - start_s
     except ValueError:
-        times = {key: told.get(key, "") for key in ("start", "duration")}
+        times = {key: told.get(key, "") for key in ("start", "duration", "end")}
         return found.fault("not usable", where, f"times are numbers of seconds, not {times}")
     if start_s < 0 or (duration_s is not None and duration_s <= 0):
         return found.fault(

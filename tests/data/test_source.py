@@ -154,6 +154,18 @@ def test_a_table_of_parts_with_their_ends(tmp_path: Path) -> None:
     assert "no part starts at 1.0 s and lasts -0.5 s" in source.problems[0]
 
 
+@pytest.mark.parametrize("number", ["nan", "inf"])
+def test_times_are_finite(tmp_path: Path, number: str) -> None:
+    write_audio(tmp_path / "1.wav")
+    rows = f"path,text,start\n1.wav,one,{number}\n"
+    line = '{"audio_filepath": "1.wav", "text": "one", "offset": NUMBER}\n'
+    named = {"nan": "NaN", "inf": "Infinity"}[number]
+    for name, content in (("a.csv", rows), ("a.jsonl", line.replace("NUMBER", named))):
+        source = read_source(write_text(tmp_path / name, content))
+        assert not source.items
+        assert f"no part starts at {number} s" in source.problems[0]
+
+
 def test_a_text_that_was_not_put_in_quotes_is_not_cut(tmp_path: Path) -> None:
     write_audio(tmp_path / "1.wav")
     rows = "path,text\n1.wav,hello, world\n1.wav,hello\n"

@@ -30,3 +30,26 @@ class WrongInBfloat16(Pointwise):
 def test_what_is_wrong_before_a_norm_is_still_caught() -> None:
     with pytest.raises(laws.LawBroken, match=r"law 11 .* in bfloat16"):
         laws.any_dtype_and_device(lambda: Serial(WrongInBfloat16(), LayerNorm(3)))
+
+
+class Ones(Pointwise):
+    """The edge of what an arc sine is defined for."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        return mask(torch.ones_like(x), lengths), lengths
+
+
+class WrongArcSine(Pointwise):
+    """Off by 5 in bfloat16; a value moved by its last digit may have no arc sine."""
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        y = mask(torch.asin(x), lengths) + 5.0 * (x.dtype is torch.bfloat16)
+        return mask(y, lengths), lengths
+
+
+def test_a_value_on_the_edge_of_its_domain_switched_the_law_off() -> None:
+    def layer() -> Serial:
+        return Serial(Ones(nn.Identity(), 3), WrongArcSine(nn.Identity(), 3))
+
+    with pytest.raises(laws.LawBroken, match="bfloat16"):
+        laws.any_dtype_and_device(layer)

@@ -137,13 +137,20 @@ def train(
         shifts={} if shifts is None else _shifts(shifts),
         delay_penalty=delay_penalty,
         seed=seed,
-        threads=threads or max(1, (os.cpu_count() or 1) // local),
+        threads=threads or max(1, _cores() // local),
         folder=out,
     )
     console = Console()
     outcomes = _run(request, processes, console)
     if outcomes is not None:
         _print(outcomes, out, console)
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _heads(told: str) -> tuple[int, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 import threading
 from collections.abc import Callable, Sequence
@@ -123,7 +124,7 @@ class Recordings:
         self.items, self.left_out = tuple(kept), tuple(left_out)
         self._seconds = np.array(seconds)
         self._plans: dict[int, list[list[int]]] = {}
-        self._steps: list[int] = []  # in each epoch
+        self._steps = [0]  # before each epoch
         self._planning = threading.RLock()  # the next batch is made in a thread of its own
         self._ahead = Ahead()
 
@@ -140,9 +141,10 @@ class Recordings:
     def steps(self, epochs: int) -> int:
         """Steps in the first so many epochs, exactly."""
         with self._planning:
-            while len(self._steps) < epochs:
-                self._steps.append(len(self.epoch(len(self._steps))))
-            return sum(self._steps[:epochs])
+            while len(self._steps) <= epochs:
+                done = len(self._steps) - 1
+                self._steps.append(self._steps[-1] + len(self.epoch(done)))
+            return self._steps[epochs]
 
     def epoch(self, number: int) -> list[list[int]]:
         """The batches of an epoch, as indices of `items`; each index comes exactly once."""
@@ -155,10 +157,11 @@ class Recordings:
 
     def _chosen(self, step: int) -> tuple[int, list[int]]:
         """The epoch of a step, and the items of its global batch."""
-        number, begin = 0, 0
-        while step >= (end := self.steps(number + 1)):
-            number, begin = number + 1, end
-        return number, self.epoch(number)[step - begin]
+        with self._planning:
+            while step >= self._steps[-1]:
+                self.steps(len(self._steps))
+            number = bisect.bisect_right(self._steps, step) - 1
+            return number, self.epoch(number)[step - self._steps[number]]
 
     def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
         """The utterances of one training step, augmented: those of one rank among so many."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 from nearfuture.data.formats.plain_text import lines, read_text
@@ -43,7 +44,9 @@ def read(path: Path, found: Collector) -> None:
             isinstance(one, int | float) and not isinstance(one, bool)
             for one in (offset, 0.0 if duration is None else duration)
         )
-        if not numbers or offset < 0 or (duration is not None and duration <= 0):
+        if not (
+            numbers and 0 <= offset < math.inf and (duration is None or 0 < duration < math.inf)
+        ):
             found.fault(
                 "not usable", where, f"no part starts at {offset!r} s and lasts {duration!r} s"
             )

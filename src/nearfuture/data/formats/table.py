@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -92,7 +93,7 @@ def _row(
     except ValueError:
         times = {key: told.get(key, "") for key in ("start", "duration", "end")}
         return found.fault("not usable", where, f"times are numbers of seconds, not {times}")
-    if start_s < 0 or (duration_s is not None and duration_s <= 0):
+    if not (0 <= start_s < math.inf and (duration_s is None or 0 < duration_s < math.inf)):
         return found.fault(
             "not usable", where, f"no part starts at {start_s} s and lasts {duration_s} s"
         )

@@ -23,6 +23,7 @@ TABLE: dict[str, set[str] | None] = {
     "decoding": {"text"},
     "runtime": {"audio", "budget", "decoding", "text"},
     "serving": RUNTIME_AND_BELOW,
+    "client": {"audio", "text"},
     "layers": {"budget"},
     "laws": {"layers", "budget"},
     "audit": {"budget", "runtime"},
@@ -36,7 +37,7 @@ TABLE: dict[str, set[str] | None] = {
 }
 # What the base install lacks, and where it may be imported: nowhere, or only inside functions.
 LEARNING_ONLY = {"torch", "lhotse", "onnx", "onnxscript", "safetensors", "scipy", "hypothesis"}
-NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "evaluation"}
+NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "client", "evaluation"}
 INSIDE_FUNCTIONS = {"audit", "cli", "lab"}
 PURE = {"budget", "text"}
 
@@ -161,7 +162,9 @@ def test_importing_loads_little(statement: str) -> None:
     assert result.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("module", ["runtime", "budget", "text", "audio", "decoding"])
+@pytest.mark.parametrize(
+    "module", ["runtime", "serving", "client", "evaluation", "budget", "text", "audio", "decoding"]
+)
 def test_running_a_model_loads_no_torch(module: str) -> None:
     script = f"import nearfuture.{module}, sys\nprint('torch' in sys.modules)"
     result = subprocess.run(

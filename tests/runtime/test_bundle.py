@@ -112,8 +112,8 @@ def test_a_graph_that_is_not_listed_is_not_used(folder: Path, name: str) -> None
 
 
 def test_a_newer_schema_asks_for_an_upgrade(folder: Path) -> None:
-    edit(folder, lambda values: values.update(schema=2, everything="else"))
-    refused(folder, "schema 2, .* up to 1: upgrade")
+    edit(folder, lambda values: values.update(schema=3, everything="else"))
+    refused(folder, "schema 3, .* up to 2: upgrade")
 
 
 @pytest.mark.parametrize(

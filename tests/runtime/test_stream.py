@@ -121,6 +121,27 @@ def test_committed_text_only_grows_and_the_tail_is_ahead_of_it(whole: Heard) -> 
     assert whole.final.committed == before
 
 
+def test_an_event_says_how_many_frames_are_settled(model: Model) -> None:
+    parts: list[int] = []
+    stream = model.stream(on_log_probs=lambda log_probs: parts.append(len(log_probs[19])))
+    for quantum, event in enumerate(stream.accept(SPEECH)):
+        assert event.frames == sum(parts[: quantum + 1])
+    final = stream.finish()
+    assert final.frames == sum(parts) == 1 + (len(SPEECH) - 440) // 320
+    assert all(word.end_ms <= 27.5 + 40 * (final.frames - 0.5) for word in final.words)
+
+
+def test_an_event_says_how_long_it_took_and_equality_does_not_ask(model: Model) -> None:
+    stream, again = model.stream(), model.stream()
+    events, others = stream.accept(SPEECH), again.accept(SPEECH)
+    took = [event.compute_ms for event in events]
+    assert took[0] > 0
+    assert took == sorted(took)  # complete at once, computed one after another
+    assert stream.finish().compute_ms > 0
+    assert took != [event.compute_ms for event in others]
+    assert events == others
+
+
 def test_int16_is_float(model: Model) -> None:
     samples = np.round(SPEECH[:4000] * 32768).astype(np.int16)
     assert_same_bits(hear(model, samples), hear(model, samples.astype(np.float32) / 32768))

@@ -13,6 +13,11 @@ from nearfuture.cli.console import Console, reader_left
 from nearfuture.cli.data import data
 from nearfuture.cli.demo import demo
 from nearfuture.cli.evaluate import evaluate
+from nearfuture.cli.listen import listen
+from nearfuture.cli.measure import measure
+from nearfuture.cli.quantize import quantize
+from nearfuture.cli.serve import serve
+from nearfuture.cli.stream import stream
 from nearfuture.cli.train import train
 from nearfuture.cli.transcribe import transcribe
 from nearfuture.error import NearfutureError
@@ -25,7 +30,21 @@ app = App(
     version=__version__,
 )
 
-for _command in (transcribe, align, train, audit, demo, budget, evaluate, data):
+for _command in (
+    transcribe,
+    listen,
+    stream,
+    measure,
+    align,
+    train,
+    audit,
+    demo,
+    budget,
+    evaluate,
+    data,
+    quantize,
+    serve,
+):
     app.command(_command)
 
 

@@ -8,6 +8,7 @@ from nearfuture.decoding.alignment import (
     align,
     align_words,
 )
+from nearfuture.decoding.endpoint import Endpoint
 from nearfuture.decoding.greedy import Greedy, GreedyState, Token
 from nearfuture.decoding.word import Word, text, words
 
@@ -16,6 +17,7 @@ __all__ = [
     "AlignedToken",
     "AlignedWord",
     "Alignment",
+    "Endpoint",
     "Greedy",
     "GreedyState",
     "Token",

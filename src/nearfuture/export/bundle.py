@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,15 @@ import torch
 from nearfuture.budget import ReceptiveField, algorithmic_latency
 from nearfuture.error import NearfutureError
 from nearfuture.export.offline import OfflineGraph
+from nearfuture.export.quantization import PRECISIONS, check_precisions, quantize
+from nearfuture.export.sounds import Sounds
 from nearfuture.export.streaming import FinishGraph, StepGraph
 from nearfuture.export.translation import translate
+from nearfuture.export.twin import twin_files
 from nearfuture.export.verification import verify
 from nearfuture.export.weights import WeightFile
 from nearfuture.layers import Recurrent
-from nearfuture.runtime.manifest import SCHEMA, Manifest, StoredFile
+from nearfuture.runtime.manifest import Manifest, StoredFile
 from nearfuture.speech import Recognizer
 
 __all__ = ["export_bundle"]
@@ -33,8 +37,12 @@ _FILES = (
     "offline.onnx",
     "weights.bin",
     "weights.safetensors",
+    *(name for precision in PRECISIONS for name in twin_files(precision)),
 )
 """Everything a bundle may consist of: nothing of an older export is left beside a new one."""
+
+_SCHEMA = 1
+"""Of what the graphs say about themselves."""
 
 _EXAMPLE_ROWS = 3
 _EXAMPLE_SAMPLES = 5000
@@ -48,6 +56,8 @@ def export_bundle(
     description: str,
     training: dict[str, Any],
     trainable: bool = False,
+    precisions: Sequence[str] = (),
+    sounds: Sounds | None = None,
 ) -> Path:
     """Export a recogniser and check the result against torch before any file appears.
 
@@ -59,13 +69,19 @@ def export_bundle(
         description: what it is for, in a sentence or a few.
         training: where the weights come from, in plain JSON values: data, licences, seed, steps.
         trainable: add `weights.safetensors`, to go on training.
+        precisions: twins to add, see `quantize`: of `int8` and `int4`.
+        sounds: what they are calibrated on and measured with; `bundled_sounds` unless given.
 
     Returns:
         The folder.
 
     Raises:
-        NearfutureError: if the graphs do not agree with the model, or a value is not plain JSON.
+        NearfutureError: if the graphs do not agree with the model, a value is not plain JSON, or a
+            twin cannot be made.
     """
+    check_precisions(precisions)
+    if sounds is not None and not precisions:
+        raise NearfutureError("sounds calibrate a low precision: name it in precisions=")
     try:
         json.dumps(training, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -76,6 +92,8 @@ def export_bundle(
     with tempfile.TemporaryDirectory(prefix=".export-", dir=folder.parent) as draft:
         _write(model, Path(draft), name, description, training, trainable)
         verify(model, Path(draft))
+        if precisions:
+            quantize(draft, precisions, sounds)
         folder.mkdir(exist_ok=True)
         for name in _FILES:
             (folder / name).unlink(missing_ok=True)
@@ -177,7 +195,7 @@ def _streaming(model: Recognizer, quantum: int, first: int) -> dict[str, onnx.Mo
     }
     emitted = [part for tau in heads for part in (f"log_probs_{tau}", f"frames_{tau}")]
     metadata = {
-        "schema": SCHEMA,
+        "schema": _SCHEMA,
         "heads": heads,
         "quantum_samples": quantum,
         "first_quantum_samples": first,
@@ -210,7 +228,7 @@ def _offline(model: Recognizer) -> dict[str, onnx.ModelProto]:
         "pcm": (torch.zeros(_EXAMPLE_ROWS, _EXAMPLE_SAMPLES, 1), {0: "batch", 1: "samples"}),
         "lengths": (torch.full((_EXAMPLE_ROWS,), _EXAMPLE_SAMPLES), {0: "batch"}),
     }
-    graph = translate(OfflineGraph(model), inputs, ["log_probs", "frames"], {"schema": SCHEMA})
+    graph = translate(OfflineGraph(model), inputs, ["log_probs", "frames"], {"schema": _SCHEMA})
     return {"offline.onnx": graph}
 
 

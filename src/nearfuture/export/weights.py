@@ -14,7 +14,7 @@ SMALLEST = 1024  # bytes: anything smaller stays in the graph
 
 
 class WeightFile:
-    """Collects the large floating-point constants of several graphs.
+    """Collects the large constants of several graphs, of floating point or of single bytes.
 
     Args:
         name: of the file, which lies in the graphs' own folder.
@@ -36,14 +36,20 @@ class WeightFile:
         self._offsets: dict[bytes, int] = {}
 
     def take(self, model: onnx.ModelProto) -> None:
-        """Move the model's large weights into this file and leave references behind."""
+        """Move the model's large weights into this file and leave references behind.
+
+        Those that lie in a file already stay there.
+        """
         for tensor in model.graph.initializer:
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                continue
             values = numpy_helper.to_array(tensor)
-            if values.nbytes < SMALLEST or values.dtype.kind != "f":
+            is_weight = values.dtype.kind == "f" or values.dtype.itemsize == 1
+            if values.nbytes < SMALLEST or not is_weight:
                 continue
             content = values.tobytes()
             place = {"location": self.name, "offset": self._put(content), "length": len(content)}
-            for field in ("raw_data", "float_data", "double_data"):
+            for field in ("raw_data", "float_data", "double_data", "int32_data"):
                 tensor.ClearField(field)
             tensor.data_location = onnx.TensorProto.EXTERNAL
             for key, value in place.items():

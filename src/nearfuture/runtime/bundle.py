@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.external_data import external_locations
 from nearfuture.runtime.manifest import Manifest, StoredFile
+from nearfuture.runtime.precision import FLOAT32, graph_name
 
 __all__ = ["MANIFEST", "Bundle", "bundled"]
 
@@ -78,12 +79,14 @@ class Bundle:
         if not (folder / MANIFEST).is_file():
             raise NearfutureError(f"{folder} holds no model: it has no {MANIFEST}")
         manifest = _manifest((folder / MANIFEST).read_bytes()[: LARGEST_MANIFEST + 1])
-        for name in _GRAPHS[manifest.kind]:
+        precisions = (FLOAT32, *manifest.precisions)
+        graphs = [graph_name(name, one) for one in precisions for name in _GRAPHS[manifest.kind]]
+        for name in graphs:
             if name not in manifest.files:
                 raise NearfutureError(f"a {manifest.kind} model needs {name}, which is not listed")
         for name, expected in manifest.files.items():
             _verify(folder, name, expected)
-        for name in _GRAPHS[manifest.kind]:
+        for name in graphs:
             for location in sorted(external_locations((folder / name).read_bytes())):
                 if location not in manifest.files:
                     raise NearfutureError(

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.runtime.bundle import Bundle
+from nearfuture.runtime.precision import FLOAT32, graph_name
 
 __all__ = ["Engine", "OfflineEngine", "Outputs", "State", "gather", "row", "scatter"]
 
@@ -33,6 +34,7 @@ class Engine:
     Args:
         bundle: of a streaming model.
         threads: of one call; more than one pays only for wide models.
+        precision: `float32`, or a low precision that the bundle has twins of its graphs in.
 
     Attributes:
         heads: the lookahead τ of each, in frames.
@@ -40,13 +42,15 @@ class Engine:
 
     Raises:
         NotStreamable: for a bidirectional bundle.
-        NearfutureError: where ONNX Runtime cannot load a graph.
+        NearfutureError: for a precision that the bundle does not have, and where ONNX Runtime
+            cannot load a graph.
     """
 
-    def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
+    def __init__(self, bundle: Bundle, *, threads: int = 1, precision: str = FLOAT32) -> None:
         refuse_bidirectional(bundle)
-        self._step = _session(bundle, "step.onnx", threads)
-        self._finish = _session(bundle, "finish.onnx", threads)
+        check_precision(bundle, precision)
+        self._step = self._open(bundle, graph_name("step.onnx", precision), threads)
+        self._finish = self._open(bundle, graph_name("finish.onnx", precision), threads)
         try:
             about = self._step.get_modelmeta().custom_metadata_map
             self._leaves = json.loads(about["nearfuture.state"])
@@ -59,6 +63,9 @@ class Engine:
                 f"step.onnx has heads {self.heads}, but model.json {tuple(bundle.manifest.heads)}"
             )
         self._tail_inputs = [value.name for value in self._finish.get_inputs()]
+
+    def _open(self, bundle: Bundle, name: str, threads: int) -> Any:
+        return _session(bundle, name, threads)
 
     def start(self, rows: int) -> State:
         """The state of `rows` streams that have not begun."""
@@ -162,13 +169,35 @@ def refuse_bidirectional(bundle: Bundle) -> None:
         )
 
 
-def _session(bundle: Bundle, name: str, threads: int) -> ort.InferenceSession:
+def check_precision(bundle: Bundle, precision: str) -> None:
+    """Raise where the bundle has no graphs in this precision."""
+    manifest = bundle.manifest
+    if precision in (FLOAT32, *manifest.precisions):
+        return
+    there = ", ".join((FLOAT32, *manifest.precisions))
+    way_out = (
+        f"add it with: nearfuture quantize {manifest.name} --precision {precision}"
+        if manifest.kind == "streaming"
+        else "only streaming models have others"
+    )
+    raise NearfutureError(
+        f"{manifest.name} has no graphs in {precision!r}, only in {there}: {way_out}"
+    )
+
+
+def session_options(threads: int) -> Any:
+    """How ONNX Runtime runs our graphs."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
     options.log_severity_level = 3  # errors only
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def _session(bundle: Bundle, name: str, threads: int) -> ort.InferenceSession:
+    options = session_options(threads)
     path = bundle.graph(name)
     try:
         return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])

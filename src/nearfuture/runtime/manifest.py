@@ -5,17 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nearfuture.budget import Latency, LatencyItem
 from nearfuture.error import NearfutureError
+from nearfuture.runtime.precision import Precision
 from nearfuture.text import Vocabulary
 
 __all__ = ["SCHEMA", "Manifest", "StoredFile"]
 
-SCHEMA = 1
-"""The newest form of `model.json` that this version reads, and the one it writes."""
+SCHEMA = 2
+"""The newest form of `model.json` that this version reads: 2 is 1 with `precisions`.
+
+What has no twins in low precision is still written as 1, which older versions read.
+"""
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -53,6 +57,7 @@ class Manifest:
         architecture: the configuration to rebuild the model from.
         training: data, licences, seed, steps: where the weights come from.
         files: every other file of the bundle, by name.
+        precisions: the error of each low-precision twin of the graphs, by name: `int8`, `int4`.
     """
 
     name: str
@@ -69,11 +74,21 @@ class Manifest:
     architecture: dict[str, Any]
     training: dict[str, Any]
     files: dict[str, StoredFile]
+    precisions: dict[str, Precision] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a JSON file."""
+        values = self._to_json()
+        if self.precisions:
+            values |= {
+                "schema": 2,
+                "precisions": {name: error.to_json() for name, error in self.precisions.items()},
+            }
+        return values
+
+    def _to_json(self) -> dict[str, Any]:
         return {
-            "schema": SCHEMA,
+            "schema": 1,
             "name": self.name,
             "description": self.description,
             "kind": self.kind,
@@ -107,8 +122,8 @@ class Manifest:
 
         >>> Manifest.from_json({"schema": SCHEMA + 1})
         Traceback (most recent call last):
-        nearfuture.error.NearfutureError: model.json has schema 2, but this version of nearfuture \
-reads schemas up to 1: upgrade nearfuture
+        nearfuture.error.NearfutureError: model.json has schema 3, but this version of nearfuture \
+reads schemas up to 2: upgrade nearfuture
         """
         if not isinstance(values, dict) or not isinstance(values.get("schema"), int):
             raise NearfutureError("model.json has no schema number: it describes no model")
@@ -157,6 +172,10 @@ reads schemas up to 1: upgrade nearfuture
             architecture=dict(values["architecture"]),
             training=dict(values["training"]),
             files={_plain(name): _stored(file) for name, file in values["files"].items()},
+            precisions={
+                name: Precision.from_json(name, error)
+                for name, error in values.get("precisions", {}).items()
+            },
         )
 
 

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearfuture.audio import LiveResampler, resample
-from nearfuture.budget import Latency, LatencyItem, largest_lookahead
-from nearfuture.error import NearfutureError
+from nearfuture.audio import resample
+from nearfuture.budget import Latency, largest_lookahead
 from nearfuture.runtime.bundle import Bundle
-from nearfuture.runtime.engine import Engine, OfflineEngine, refuse_bidirectional
+from nearfuture.runtime.engine import (
+    Engine,
+    OfflineEngine,
+    check_precision,
+    refuse_bidirectional,
+)
 from nearfuture.runtime.manifest import Manifest
-from nearfuture.runtime.pcm import Quanta, as_samples
+from nearfuture.runtime.opening import choose, empty_transcript, quanta_of
+from nearfuture.runtime.pcm import as_samples
+from nearfuture.runtime.precision import FLOAT32
 from nearfuture.runtime.stream import Budget, Event, LogProbsHook, Stream
-from nearfuture.runtime.transcript import Transcript
 
 __all__ = ["Model", "load"]
 
@@ -26,19 +32,21 @@ __all__ = ["Model", "load"]
 _WINDOW_S, _CONTEXT_S = 600.0, 20.0
 
 
-def load(source: str | Path, budget_ms: float | None = None) -> Model:
+def load(source: str | Path, budget_ms: float | None = None, *, precision: str = FLOAT32) -> Model:
     """Load a model and choose how far it may look ahead.
 
     Args:
         source: name of a model that comes with this package, or the path of a bundle.
         budget_ms: worst-case algorithmic latency allowed, everything included; the model's largest
             lookahead, its most accurate head, unless given.
+        precision: of the graphs: `float32`, or one of the bundle's `manifest.precisions`, which say
+            how far they are from it.
 
     Raises:
-        NearfutureError: if the bundle cannot be opened, or cannot keep the budget; the message
-            names the smallest it can keep.
+        NearfutureError: if the bundle cannot be opened, has no graphs in this precision, or cannot
+            keep the budget; the message names the smallest it can keep.
     """
-    return Model(Bundle.open(source), budget_ms=budget_ms)
+    return Model(Bundle.open(source), budget_ms=budget_ms, precision=precision)
 
 
 class Model:
@@ -47,15 +55,18 @@ class Model:
     Args:
         bundle: the files of it.
         budget_ms: as for `load`.
+        precision: as for `load`.
 
     Attributes:
         manifest: what the bundle says about itself.
 
     Raises:
-        NearfutureError: where no head keeps the budget.
+        NearfutureError: where no head keeps the budget, or the bundle has no such precision.
     """
 
-    def __init__(self, bundle: Bundle, *, budget_ms: float | None = None) -> None:
+    def __init__(
+        self, bundle: Bundle, *, budget_ms: float | None = None, precision: str = FLOAT32
+    ) -> None:
         self.manifest: Manifest = bundle.manifest
         self._bundle = bundle
         self._budget_ms = math.inf if budget_ms is None else budget_ms
@@ -63,10 +74,11 @@ class Model:
         self._offline: OfflineEngine | None = None
         if self.manifest.kind == "streaming":
             self._choose(self.rate)
-            self._engine = Engine(bundle)
+            self._engine = Engine(bundle, precision=precision)
         else:
             if budget_ms is not None:
                 largest_lookahead(budget_ms, {0: math.inf})  # says why no budget can be kept
+            check_precision(bundle, precision)
             self._offline = OfflineEngine(bundle)
 
     @property
@@ -116,16 +128,10 @@ class Model:
         assert self._engine is not None
         rate = self.rate if rate is None else rate
         frames, latency = self._choose(rate)
-        quanta = Quanta(
-            rate,
-            self.rate,
-            quantum_samples=self.manifest.quantum_samples,
-            first_samples=self.manifest.first_quantum_samples,
-        )
         return Stream(
             self._engine,
-            quanta,
-            self._transcript(),
+            quanta_of(self.manifest, rate),
+            empty_transcript(self.manifest),
             latency=latency,
             frames=frames,
             on_log_probs=on_log_probs,
@@ -145,21 +151,26 @@ class Model:
         Raises:
             NearfutureError: for samples of another kind or not finite.
         """
+        since = perf_counter()
         rate = self.rate if rate is None else rate
         pcm = as_samples(samples)
         if self._offline is None:
             stream = self.stream(rate)
             for at in range(0, len(pcm), rate):  # by the second: events of the past are not kept
                 stream.accept(pcm[at : at + rate])
-            return stream.finish()
+            return replace(stream.finish(), compute_ms=1000 * (perf_counter() - since))
         heard = resample(pcm, rate, self.rate)
-        transcript = self._transcript().step(_whole(self._offline, self.manifest, heard))
+        transcript = empty_transcript(self.manifest).step(
+            _whole(self._offline, self.manifest, heard)
+        )
         return Event(
             committed=transcript.committed,
             provisional="",
             final=True,
             audio_ms=1000 * len(heard) / self.rate,
             words=transcript.words,
+            frames=transcript.frames,
+            compute_ms=1000 * (perf_counter() - since),
         )
 
     def log_probs(self, samples: ArrayLike, rate: int | None = None) -> NDArray[np.float32]:
@@ -193,23 +204,7 @@ class Model:
 
     def _choose(self, rate: int) -> tuple[int, Latency]:
         """The head that commits for audio at `rate`, and its latency."""
-        right_ms = LiveResampler(rate, self.rate).right_ms
-        heads = {frames: _behind(right_ms, x) for frames, x in self.manifest.heads.items()}
-        try:
-            frames = largest_lookahead(self._budget_ms, heads)
-        except NearfutureError as error:
-            where = (
-                "" if rate == self.rate else f" (audio at {rate} Hz is resampled, {right_ms:g} ms)"
-            )
-            raise NearfutureError(f"{self.manifest.name}: {error}{where}") from error
-        return frames, heads[frames]
-
-    def _transcript(self) -> Transcript:
-        return Transcript(
-            vocabulary=self.manifest.vocabulary,
-            frame_ms=self.manifest.frame_ms,
-            centre_ms=self.manifest.centre_ms,
-        )
+        return choose(self.manifest, rate, self._budget_ms)
 
 
 def _whole(
@@ -235,10 +230,3 @@ def _whole(
 def _heard(engine: OfflineEngine, samples: NDArray[np.float32]) -> NDArray[np.float32]:
     log_probs, frames = engine.run(samples[None], np.array([len(samples)], np.int64))
     return log_probs[0, : frames[0]]
-
-
-def _behind(resampler_ms: float, latency: Latency) -> Latency:
-    if resampler_ms == 0:
-        return latency
-    items = (LatencyItem("resampler", resampler_ms), *latency.items)
-    return dataclasses.replace(latency, items=items)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearfuture.budget import Latency
-from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.engine import Engine, row
 from nearfuture.runtime.pcm import Quanta, as_samples
+from nearfuture.runtime.reading import Event, LogProbsHook, Reading
 from nearfuture.runtime.transcript import Transcript
 
 __all__ = ["Budget", "Event", "LogProbsHook", "Stream"]
-
-LogProbsHook = Callable[[dict[int, NDArray[np.float32]]], None]
-"""Called after each step with the new log-probabilities (frames, V) of every head τ."""
 
 
 @dataclass(frozen=True)
@@ -32,25 +29,6 @@ class Budget:
 
     frames: int | None
     worst_ms: float
-
-
-@dataclass(frozen=True)
-class Event:
-    """The text of a stream after one more quantum, or at its end.
-
-    Attributes:
-        committed: settled text; from event to event it only grows.
-        provisional: what probably follows, to be shown behind it; empty at the end.
-        final: whether the stream has ended.
-        audio_ms: how much audio this has heard.
-        words: the committed words, with times and confidence.
-    """
-
-    committed: str
-    provisional: str
-    final: bool
-    audio_ms: float
-    words: tuple[Word, ...]
 
 
 class Stream:
@@ -82,12 +60,15 @@ class Stream:
         self.budget = Budget(frames, latency.worst_ms)
         self._engine = engine
         self._quanta = quanta
-        self._commits, self._previews = frames, min(engine.heads)
-        self._on_log_probs = on_log_probs
         self._waiting = quanta.start()
         self._state = engine.start(1)
-        self._transcript = transcript
-        self._heard_samples = 0
+        self._reading = Reading(
+            transcript,
+            commits=frames,
+            previews=min(engine.heads),
+            rate=quanta.resampler.to,
+            on_log_probs=on_log_probs,
+        )
         self._finished = False
 
     def accept(self, samples: ArrayLike) -> list[Event]:
@@ -101,11 +82,12 @@ class Stream:
                 and after `finish`.
         """
         self._refuse_if_finished()
+        since = perf_counter()
         cut, self._waiting = self._quanta.step(as_samples(samples), self._waiting)
         events = []
         for quantum in cut:
             self._hear(quantum)
-            events.append(self._event(final=False))
+            events.append(self._reading.event(since=since))
         return events
 
     def finish(self) -> Event:
@@ -115,35 +97,19 @@ class Stream:
             NearfutureError: if the stream has ended already.
         """
         self._refuse_if_finished()
+        since = perf_counter()
         self._finished = True
         for quantum in self._quanta.finish(self._waiting):
             self._hear(quantum)
-        self._read(row(self._engine.finish(self._state), 0))
-        return self._event(final=True)
+        self._reading.read(row(self._engine.finish(self._state), 0))
+        return self._reading.event(since=since, final=True)
 
     def _hear(self, quantum: NDArray[np.float32]) -> None:
         pcm = np.zeros((1, self._engine.quantum_samples), np.float32)
         pcm[0, : len(quantum)] = quantum
         lengths = np.array([len(quantum)], np.int64)
         outputs, self._state = self._engine.step(pcm, lengths, self._state)
-        self._heard_samples += len(quantum)
-        self._read(row(outputs, 0))
-
-    def _read(self, log_probs: dict[int, NDArray[np.float32]]) -> None:
-        if self._on_log_probs is not None:
-            self._on_log_probs(log_probs)
-        self._transcript = self._transcript.step(
-            log_probs[self._commits], preview=log_probs[self._previews]
-        )
-
-    def _event(self, *, final: bool) -> Event:
-        return Event(
-            committed=self._transcript.committed,
-            provisional=self._transcript.provisional,
-            final=final,
-            audio_ms=1000 * self._heard_samples / self._quanta.resampler.to,
-            words=self._transcript.words,
-        )
+        self._reading.read(row(outputs, 0), len(quantum))
 
     def _refuse_if_finished(self) -> None:
         if self._finished:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from nearfuture.decoding import Greedy, GreedyState, Token, Word, text, words
 from nearfuture.text import Vocabulary
+from nearfuture.text.vocabulary import BLANK
 
 __all__ = ["Transcript"]
 
@@ -28,9 +30,10 @@ class Transcript:
     Attributes:
         vocabulary: of the model.
         frame_ms, centre_ms: where frames lie in time, see `nearfuture.decoding.words`.
-        committed: the settled text; it only ever grows.
+        committed: the settled text; it only ever grows, but for `forgotten`.
         words: the words of it, with times.
         provisional: the tail, with a space in front where a new word begins.
+        silent_frames: settled frames since the last one with a character that is no space.
     """
 
     vocabulary: Vocabulary
@@ -39,11 +42,15 @@ class Transcript:
     committed: str = ""
     words: tuple[Word, ...] = ()
     provisional: str = ""
+    silent_frames: int = 0
     # Only the last word can still change; the work of a step does not grow with the text.
     _closed: tuple[Word, ...] = ()
     _closed_text: str = ""
     _open: tuple[Token, ...] = ()
     _tail: tuple[Token, ...] = ()
+    # What was forgotten: whether it had text, and whether what follows it is a new word.
+    _behind_text: bool = False
+    _new_word: bool = False
     _commits: GreedyState = field(default_factory=_GREEDY.start)
     _previews: GreedyState = field(default_factory=_GREEDY.start)
 
@@ -67,7 +74,7 @@ class Transcript:
         ('a', ' a')
         """
         tokens, commits = _GREEDY.step(log_probs, self._commits)
-        after = replace(self, _commits=commits)
+        after = replace(self, _commits=commits, silent_frames=self._silent_after(log_probs))
         if tokens:
             after = after._extended(tokens)
         if preview is not None:
@@ -76,8 +83,54 @@ class Transcript:
         tail = tuple(token for token in after._tail if token.frame >= commits.frames)
         return replace(after, _tail=tail, provisional=after._joined(after._new(tail)))
 
+    @property
+    def frames(self) -> int:
+        """Frames that the committing head has read."""
+        return self._commits.frames
+
+    @property
+    def between_words(self) -> bool:
+        """Whether a space is the last that was settled."""
+        return bool(self._open) and self._is_space(self._open[-1])
+
+    def forgotten(self) -> Transcript:
+        """The transcript without its settled text: what follows is the text behind it.
+
+        It begins with a space where it begins a new word, so that the parts of a text that is
+        forgotten now and then, put one behind another, are the text.
+
+        >>> both = Vocabulary(("a", " "))
+        >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
+        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.9 + 0.05)
+        >>> one = empty.step(read(1, 2, 1))
+        >>> two = one.forgotten().step(read(0, 1, 2))
+        >>> three = two.forgotten().step(read(0, 1))
+        >>> one.committed, two.committed, three.committed
+        ('a a', 'a', ' a')
+        """
+        after = replace(
+            self,
+            committed="",
+            words=(),
+            _closed=(),
+            _closed_text="",
+            _open=(),
+            _behind_text=self._behind_text or bool(self.committed),
+            _new_word=self.between_words if self._open else self._new_word,
+        )
+        return replace(after, provisional=after._joined(self._tail))
+
+    def _silent_after(self, log_probs: NDArray[np.float32]) -> int:
+        silent = 0
+        for best in log_probs.argmax(axis=1)[::-1]:
+            if best != BLANK and not self.vocabulary.decode([int(best)]).isspace():
+                return silent
+            silent += 1
+        return self.silent_frames + silent
+
     def _extended(self, tokens: list[Token]) -> Transcript:
         pending = (*self._open, *tokens)
+        new_word = self._starts_word(tokens)
         ends = [i for i, token in enumerate(pending) if self._is_space(token)]
         closed, closed_text = self._closed, self._closed_text
         if ends:
@@ -86,14 +139,23 @@ class Transcript:
             closed += self._words(settled)
             closed_text = " ".join(filter(None, [closed_text, text(settled, self.vocabulary)]))
         opened = text(pending, self.vocabulary)
+        committed = " ".join(filter(None, [closed_text, opened]))
         return replace(
             self,
-            committed=" ".join(filter(None, [closed_text, opened])),
+            committed=f" {committed}"
+            if committed and self._behind_text and new_word
+            else committed,
             words=closed + self._words(pending),
             _closed=closed,
             _closed_text=closed_text,
             _open=pending,
+            _new_word=new_word,
         )
+
+    def _starts_word(self, tokens: Sequence[Token]) -> bool:
+        """Whether the text since it was last forgotten begins a word; `tokens` are the next."""
+        first = not self._open and not self._closed and bool(tokens)
+        return self._new_word or (first and self._is_space(tokens[0]))
 
     def _new(self, tail: tuple[Token, ...]) -> tuple[Token, ...]:
         """The tail without the longest beginning of it that ends the open word already."""
@@ -108,7 +170,8 @@ class Transcript:
         shown = text((*self._open, *tail), self.vocabulary)
         opened = text(self._open, self.vocabulary)
         added = shown[len(opened) :]
-        starts_word = self._closed_text and not opened and added
+        behind = self._closed_text or (self._behind_text and self._starts_word(tail))
+        starts_word = behind and not opened and added
         return f" {added}" if starts_word else added
 
     def _is_space(self, token: Token) -> bool:

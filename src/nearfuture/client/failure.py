@@ -1,0 +1,9 @@
+"""What goes wrong between a client and a server, told in one line."""
+
+from nearfuture.error import NearfutureError
+
+__all__ = ["ServerError"]
+
+
+class ServerError(NearfutureError):
+    """A server cannot be reached, refuses, breaks its protocol or leaves too early."""

@@ -1,0 +1,65 @@
+"""Captions laid out in lines: what is settled scrolls away, what may change stays at the bottom."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.cells import cell_len
+
+__all__ = ["Layout", "first_line"]
+
+
+@dataclass
+class Layout:
+    """The lines of a text that only grows; one that did not is laid out anew.
+
+    >>> layout = Layout()
+    >>> layout.lines("one two", width=12), layout.lines("one two three fo", width=12)
+    ([], ['one two'])
+    >>> layout.rest("one two three fo"), layout.end("one two three four")
+    ('three fo', 'three four')
+    """
+
+    _finished: str = ""  # the beginning of the text that is in finished lines
+
+    def lines(self, committed: str, *, width: int) -> list[str]:
+        """The lines that are now full; the word at the end may still grow and stays open."""
+        found: list[str] = []
+        while True:
+            rest = self.rest(committed)
+            line = first_line(rest, width)
+            if line == rest:
+                return found
+            self._finished = committed[: len(committed) - len(rest) + len(line)]
+            found.append(line.rstrip())
+
+    def rest(self, committed: str) -> str:
+        """The committed text behind the finished lines; all of it if it begins otherwise."""
+        return committed.removeprefix(self._finished).lstrip()
+
+    def end(self, committed: str) -> str:
+        """The last line of an utterance that has ended; the next begins with an empty layout."""
+        rest = self.rest(committed)
+        self._finished = ""
+        return rest
+
+
+def first_line(text: str, width: int) -> str:
+    """As much of a text as fits in a line: whole words, or of a longer word what fits.
+
+    Args:
+        text: without a line end.
+        width: in terminal cells; a Korean syllable takes two.
+
+    >>> first_line("one two three", 9), first_line("안녕하세요", 5), first_line("one", 3)
+    ('one two ', '안녕', 'one')
+    """
+    if cell_len(text) <= width:
+        return text
+    cells = end = 0
+    for end, character in enumerate(text):  # noqa: B007 - read behind the loop
+        cells += cell_len(character)
+        if cells > width:
+            break
+    space = text.rfind(" ", 0, end + 1)
+    return text[: space + 1] if space > 0 else text[: max(1, end)]

@@ -1,0 +1,90 @@
+"""A recording played as a microphone would give it: by an absolute clock, chunk by chunk."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audio import resample
+from nearfuture.client.protocol import Pcm
+from nearfuture.error import NearfutureError
+
+__all__ = ["CHUNK_MS", "Chunk", "Pace", "as_pcm", "chunks"]
+
+CHUNK_MS = 20.0  # as telephones and browsers send
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Samples that lie next to each other.
+
+    Args:
+        pcm: (n,) int16.
+        due_s: when the last of them has been spoken, in seconds from the start of the recording;
+            no microphone has them earlier.
+    """
+
+    pcm: Pcm
+    due_s: float
+
+
+def chunks(pcm: Pcm, rate: int, *, chunk_ms: float = CHUNK_MS) -> Iterator[Chunk]:
+    """A recording cut up, the last chunk shorter; each is due at its place on one absolute clock.
+
+    Waiting until `due_s` instead of waiting between chunks keeps delays from adding up: after an
+    hour the last chunk is as punctual as the first.
+
+    Raises:
+        NearfutureError: for chunks of less than a sample or more than ten seconds.
+
+    >>> [(len(one.pcm), one.due_s) for one in chunks(np.zeros(400, np.int16), 8000)]
+    [(160, 0.02), (160, 0.04), (80, 0.05)]
+    """
+    size = round(rate * chunk_ms / 1000) if chunk_ms <= 10_000 else 0
+    if size < 1:
+        raise NearfutureError(
+            f"chunks of {chunk_ms:g} ms at {rate} Hz cannot be played: choose 1 to 10000 ms"
+        )
+    for begin in range(0, len(pcm), size):
+        part = pcm[begin : begin + size]
+        yield Chunk(part, (begin + len(part)) / rate)
+
+
+def as_pcm(samples: NDArray[np.float32], rate: int, to: int) -> Pcm:
+    """Samples (n,) in [-1, 1] as int16 at another rate; what is beyond full scale is clipped.
+
+    >>> as_pcm(np.array([0.5, -2.0], np.float32), 8000, 8000).tolist()
+    [16384, -32768]
+    """
+    heard = samples if rate == to else resample(samples, rate, to)
+    return np.clip(np.round(heard * 32768.0), -32768, 32767).astype(np.int16)
+
+
+@dataclass
+class Pace:
+    """How punctually a recording was played.
+
+    A chunk that the client begins to send after it was due, although the one before had been taken,
+    is the client's own delay; a chunk that the connection takes only after a while is the server's
+    or the network's.
+
+    Attributes:
+        late_ms: the client's own delay, of every chunk.
+        held_ms: how long the connection held up the client, all chunks together; what is shorter
+            than a chunk is not counted.
+    """
+
+    late_ms: array[float] = field(default_factory=lambda: array("f"))
+    held_ms: float = 0.0
+    _free_s: float = 0.0
+
+    def sent(self, *, due_s: float, began_s: float, taken_s: float, chunk_s: float) -> None:
+        """Note one chunk and how long it is; times in seconds on the clock of the recording."""
+        self.late_ms.append(1000 * max(0.0, began_s - max(due_s, self._free_s)))
+        if taken_s - began_s >= chunk_s:
+            self.held_ms += 1000 * (taken_s - began_s)
+        self._free_s = taken_s

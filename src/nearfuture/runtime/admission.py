@@ -1,0 +1,90 @@
+"""How much more a dispatcher can carry: its load, known before old streams suffer."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from nearfuture.error import NearfutureError
+
+__all__ = ["Busy", "Load"]
+
+_ROUNDS = 256
+_SECONDS = 5.0
+
+
+class Busy(NearfutureError):  # noqa: N818 - what it says, not that it failed
+    """No more streams here now.
+
+    Args:
+        streams: open ones.
+        most_streams: the most that may be open.
+        load: of one more stream; 1 is all the time there is.
+        limit: of the load.
+
+    >>> print(Busy(streams=99, most_streams=128, load=0.834, limit=0.8))
+    99 streams are open, and one more would bring the load to 0.83, over the limit of 0.80: try \
+again when one has ended, or ask another server
+    """
+
+    def __init__(self, *, streams: int, most_streams: int, load: float, limit: float) -> None:
+        self.streams, self.most_streams = streams, most_streams
+        self.load, self.limit = load, limit
+        if streams >= most_streams:
+            reason = f"{streams} streams are open, the most there may be"
+        else:
+            reason = (
+                f"{streams} streams are open, and one more would bring the load to {load:.2f}, "
+                f"over the limit of {limit:.2f}"
+            )
+        super().__init__(f"{reason}: try again when one has ended, or ask another server")
+
+
+class Load:
+    """What share of the time is needed if every open stream is fed in real time.
+
+        load(N) = slowdown · T(N) / quantum
+
+    `T(N)` is how long a round of N streams takes on the idle machine, measured at the start for a
+    few N and interpolated; `slowdown` is how much longer the rounds of the last seconds took than
+    `T` says of their sizes, everything included: reading, delivery, endings, neighbours. At load 1
+    a round of all streams lasts as long as the audio it computes, and beyond that they fall behind;
+    up to there a quantum waits for at most one round and is computed in the next.
+
+    Args:
+        sizes: of the rounds that were measured, ascending.
+        seconds: that each of them took.
+        quantum_s: audio of one quantum.
+
+    >>> load = Load([1, 100], [0.005, 0.025], quantum_s=0.04)
+    >>> load.of(100), load.of(0)
+    (0.625, 0.0)
+    >>> load.record(100, 0.05, now=7.0)
+    >>> load.of(100, now=7.0), load.of(100, now=60.0)
+    (1.25, 0.625)
+    """
+
+    def __init__(self, sizes: Sequence[int], seconds: Sequence[float], *, quantum_s: float) -> None:
+        self._sizes = np.array([0, *sizes], np.float64)
+        self._seconds = np.array([0.0, *seconds])
+        self._quantum_s = quantum_s
+        self._rounds: deque[tuple[float, float, float]] = deque(maxlen=_ROUNDS)
+
+    def record(self, size: int, seconds: float, *, now: float) -> None:
+        """A round of `size` streams took so long, and ended now."""
+        self._rounds.append((now, self._expected(size), seconds))
+
+    def slowdown(self, *, now: float | None = None) -> float:
+        """Recent rounds took so many times as long as on the idle machine; 1 if there were none."""
+        recent = [r for r in self._rounds if now is None or now - r[0] < _SECONDS]
+        expected = sum(r[1] for r in recent)
+        return sum(r[2] for r in recent) / expected if expected else 1.0
+
+    def of(self, streams: int, *, now: float | None = None) -> float:
+        """The load if so many streams are fed in real time."""
+        return self._expected(streams) * self.slowdown(now=now) / self._quantum_s
+
+    def _expected(self, size: int) -> float:
+        return float(np.interp(size, self._sizes, self._seconds))

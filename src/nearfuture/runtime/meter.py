@@ -1,0 +1,92 @@
+"""What a dispatcher has done lately: counts, and latencies over a sliding window."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["DispatchStats", "Meter"]
+
+_WINDOW = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class DispatchStats:
+    """A dispatcher at one moment.
+
+    Attributes:
+        streams: open now.
+        most_streams: the most that may be open.
+        load: share of the time they need if all are fed in real time, see `Load`; 1 is all of it.
+        load_limit: over which no stream is opened.
+        behind_s: how long the oldest complete quantum has been waiting for its turn.
+        opened, closed, refused, failed: streams since the start; `closed` are those that ended,
+            were closed or failed, `failed` those of them that did for an error.
+        rounds: batches since the start.
+        batch_sizes: how many of them had how many streams.
+        compute_p50_ms, compute_p98_ms: from a quantum being complete to its event, over the last
+            few thousand events; None before the first.
+        final_p50_ms, final_p98_ms: from the end of a stream to its last event, likewise.
+        spent_s: seconds since the start, by what they were spent on. `resample` is spent in the
+            threads that bring audio, everything else in that of the engine.
+    """
+
+    streams: int
+    most_streams: int
+    load: float
+    load_limit: float
+    behind_s: float
+    opened: int
+    closed: int
+    refused: int
+    failed: int
+    rounds: int
+    batch_sizes: Mapping[int, int]
+    compute_p50_ms: float | None
+    compute_p98_ms: float | None
+    final_p50_ms: float | None
+    final_p98_ms: float | None
+    spent_s: Mapping[str, float]
+
+
+class Meter:
+    """Counts and latencies in bounded memory; the caller holds a lock.
+
+    >>> meter = Meter()
+    >>> meter.round(2, compute_ms=[3.0, 4.0], final_ms=[], spent_s={"run": 0.002})
+    >>> meter.latency_ms()
+    {'compute_p50_ms': 3.5, 'compute_p98_ms': 3.98, 'final_p50_ms': None, 'final_p98_ms': None}
+    """
+
+    def __init__(self) -> None:
+        self.opened = self.closed = self.refused = self.failed = 0
+        self.batch_sizes: Counter[int] = Counter()
+        self.spent_s: defaultdict[str, float] = defaultdict(float)
+        self._compute_ms: deque[float] = deque(maxlen=_WINDOW)
+        self._final_ms: deque[float] = deque(maxlen=_WINDOW)
+
+    def round(
+        self,
+        steps: int,
+        *,
+        compute_ms: list[float],
+        final_ms: list[float],
+        spent_s: Mapping[str, float],
+    ) -> None:
+        """A round of so many streams delivered events with these latencies."""
+        self.batch_sizes[steps] += 1
+        self._compute_ms.extend(compute_ms)
+        self._final_ms.extend(final_ms)
+        for part, seconds in spent_s.items():
+            self.spent_s[part] += seconds
+
+    def latency_ms(self) -> dict[str, float | None]:
+        """The percentiles of `DispatchStats`, by their names."""
+        return {
+            f"{kind}_p{percent}_ms": float(np.percentile(window, percent)) if window else None
+            for kind, window in (("compute", self._compute_ms), ("final", self._final_ms))
+            for percent in (50, 98)
+        }

@@ -1,0 +1,92 @@
+"""The states of all streams, in arrays that never grow: a stream is a row, its slot.
+
+Shapes: `S` slots, `B` rows of one batch, padded to a bucket.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+import numpy as np
+
+from nearfuture.runtime.engine import Engine, State
+
+__all__ = ["StatePool", "bucket"]
+
+
+def bucket(rows: int) -> int:
+    """The size a batch is padded to, so that only so many shapes ever occur.
+
+    ONNX Runtime keeps a little memory for each shape it has seen. Up to 16 rows nothing is padded,
+    beyond that less than one row in eight.
+
+    >>> [bucket(n) for n in (1, 5, 16, 17, 31, 33, 100, 128)]
+    [1, 5, 16, 18, 32, 36, 104, 128]
+    """
+    step = 1 << max(0, (rows - 1).bit_length() - 4)
+    return -(-rows // step) * step
+
+
+class StatePool:
+    """Rows for the states of `slots` streams.
+
+    Slots may be taken and given back in any thread; the arrays belong to the one that calls the
+    rest.
+
+    Args:
+        engine: whose states these are.
+        slots: the most streams at once.
+
+    >>> from nearfuture.runtime import Bundle, Engine
+    >>> pool = StatePool(Engine(Bundle.open("digits")), slots=4)
+    >>> slot = pool.take()
+    >>> pool.free
+    3
+    >>> pool.reset(slot)
+    >>> {len(array) for array in pool.gather([slot], rows=2).values()}
+    {2}
+    """
+
+    def __init__(self, engine: Engine, slots: int) -> None:
+        self._free = deque(range(slots))
+        self._initial = engine.start(1)
+        self._states = engine.start(slots)
+        self._staged = engine.start(bucket(slots))
+
+    @property
+    def free(self) -> int:
+        """How many slots no stream has."""
+        return len(self._free)
+
+    def take(self) -> int:
+        """A slot that is free; what is in it is another stream's until `reset`."""
+        return self._free.popleft()
+
+    def give_back(self, slot: int) -> None:
+        """The stream of this slot is gone."""
+        self._free.append(slot)
+
+    def reset(self, slot: int) -> None:
+        """Make a slot the state of a stream that has not begun."""
+        for name, array in self._states.items():
+            array[slot] = self._initial[name][0]
+
+    def gather(self, slots: Sequence[int], rows: int) -> State:
+        """The states of these slots as one batch, valid until the next call.
+
+        Args:
+            slots: one for each row.
+            rows: B ≥ len(slots); rows without a slot hold some state, to be advanced by nothing.
+        """
+        index = np.asarray(slots, np.int64)
+        for name, array in self._states.items():
+            # `clip` lets numpy write straight into place; no slot is out of bounds.
+            np.take(array, index, axis=0, out=self._staged[name][: len(index)], mode="clip")
+        return {name: array[:rows] for name, array in self._staged.items()}
+
+    def scatter(self, state: State, slots: Sequence[int]) -> None:
+        """Put the first rows of a batch back into their slots: the inverse of `gather`."""
+        index = np.asarray(slots, np.int64)
+        for name, array in self._states.items():
+            array[index] = state[name][: len(index)]

@@ -1,0 +1,93 @@
+"""The text of a stream, divided into utterances without losing or repeating a character."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.decoding import Endpoint, Word
+from nearfuture.runtime.transcript import Transcript
+
+__all__ = ["Utterances"]
+
+
+@dataclass(frozen=True)
+class Utterances:
+    """A transcript that forgets every utterance that has ended; a value: `step` returns the next.
+
+    An endpoint divides the one sequence of settled characters in time and changes nothing else: no
+    state is reset, so the utterances, put one behind another, are the text of the whole stream. An
+    utterance behind another begins with a space, unless it goes on with the same word. Memory is
+    that of one utterance.
+
+    Args:
+        transcript: an empty one.
+        endpoint: when an utterance ends; never unless given.
+        utterance: the number of the utterance at hand, from 0.
+        ends: whether it has ended with the last step; the next step begins the next one.
+
+    >>> from nearfuture.text import Vocabulary
+    >>> empty = Transcript(vocabulary=Vocabulary(("a", " ")), frame_ms=40.0, centre_ms=20.0)
+    >>> heard = Utterances(empty, Endpoint(silence_ms=80))
+    >>> for best in (1, 0, 1, 0, 0, 2, 1):
+    ...     heard = heard.step(np.log(np.eye(3, dtype=np.float32)[[best]] * 0.9 + 0.05))
+    ...     print(heard.utterance, repr(heard.committed), heard.ends)
+    0 'a' False
+    0 'a' False
+    0 'aa' False
+    0 'aa' False
+    0 'aa' True
+    1 '' False
+    1 ' a' False
+    """
+
+    transcript: Transcript
+    endpoint: Endpoint | None = None
+    utterance: int = 0
+    ends: bool = False
+
+    @property
+    def committed(self) -> str:
+        """The settled text of the utterance at hand."""
+        return self.transcript.committed
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """Its words; their times are those of the stream."""
+        return self.transcript.words
+
+    @property
+    def provisional(self) -> str:
+        """What probably follows; nothing behind an utterance that has ended."""
+        return "" if self.ends else self.transcript.provisional
+
+    @property
+    def frames(self) -> int:
+        """Frames of the stream that are settled."""
+        return self.transcript.frames
+
+    def step(
+        self, log_probs: NDArray[np.float32], preview: NDArray[np.float32] | None = None
+    ) -> Utterances:
+        """The utterances after more frames; the arguments are those of `Transcript.step`."""
+        begun = self.transcript.forgotten() if self.ends else self.transcript
+        after = begun.step(log_probs, preview)
+        return replace(
+            self,
+            transcript=after,
+            utterance=self.utterance + self.ends,
+            ends=self.endpoint is not None and _ended(after, self.endpoint),
+        )
+
+
+def _ended(heard: Transcript, endpoint: Endpoint) -> bool:
+    if not heard.words:
+        return False
+    settled_ms = heard.centre_ms + heard.frame_ms * (heard.frames - 0.5)
+    return endpoint.reached(
+        speech_ms=settled_ms - heard.words[0].start_ms,
+        silence_ms=heard.frame_ms * heard.silent_frames,
+        between_words=heard.between_words,
+    )

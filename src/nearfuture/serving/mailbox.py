@@ -1,0 +1,72 @@
+"""Events from the engine's thread to the event loop, in bounded memory."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+
+from nearfuture.runtime import Event
+
+__all__ = ["Mailbox"]
+
+
+class Mailbox:
+    """Where the engine's thread leaves events, and the event loop finds them.
+
+    An event that ends no utterance is replaced by the next one if nobody has taken it yet: a slow
+    reader misses what would have been overwritten on the screen anyway, and never an end.
+
+    Args:
+        loop: the one that takes.
+
+    >>> async def main():
+    ...     box = Mailbox(asyncio.get_running_loop())
+    ...     for text, ends in (("o", False), ("one", False), ("one", True), ("t", False)):
+    ...         box.put(Event(text, "", False, 0.0, (), 0, 0.0, ends=ends))
+    ...     await box.filled.wait()
+    ...     return [(event.committed, event.ends) for event, last in box.take()]
+    >>> asyncio.run(main())
+    [('one', True), ('t', False)]
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.filled = asyncio.Event()
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._events: deque[tuple[Event | Exception, bool]] = deque()
+        self._told = False
+
+    @property
+    def ends(self) -> int:
+        """Ended utterances that nobody has taken."""
+        with self._lock:
+            return sum(isinstance(event, Event) and event.ends for event, _ in self._events)
+
+    def put(self, event: Event | Exception, *, last: bool = False) -> None:
+        """Leave an event, or the error that ends the stream; from any thread, never waits.
+
+        Args:
+            event: what happened.
+            last: whether nothing follows.
+        """
+        with self._lock:
+            before = self._events[-1][0] if self._events else None
+            if isinstance(before, Event) and not before.ends:
+                self._events.pop()
+            self._events.append((event, last))
+            told, self._told = self._told, True
+        if not told:
+            try:
+                self._loop.call_soon_threadsafe(self.filled.set)
+            except RuntimeError:
+                return  # the loop is closed: nobody waits any more
+
+    def take(self) -> list[tuple[Event | Exception, bool]]:
+        """All that is there, oldest first, and whether it is the last; in the event loop only."""
+        with self._lock:
+            events = list(self._events)
+            self._events.clear()
+            self._told = False
+        self.filled.clear()
+        return events

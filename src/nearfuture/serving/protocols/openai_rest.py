@@ -1,0 +1,183 @@
+"""OpenAI's HTTP interface: recordings as text, and the list of models."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing
+
+import numpy as np
+from numpy.typing import NDArray
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from nearfuture.error import NearfutureError
+from nearfuture.serving.connection import first_of
+from nearfuture.serving.protocols.openai_error import OpenAIError
+from nearfuture.serving.protocols.openai_model import chosen
+from nearfuture.serving.protocols.transcription_reply import Heard, event, formatted
+from nearfuture.serving.protocols.transcription_request import TranscriptionRequest
+from nearfuture.serving.recording import recording
+from nearfuture.serving.service import Service
+from nearfuture.serving.session import Session, Update
+
+__all__ = ["FILES_AT_ONCE", "routes"]
+
+FILES_AT_ONCE = 4
+"""Recordings that are decoded and heard at the same time; others wait, on disk, for their turn."""
+
+_MOST_FIELDS = 100
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    """Where this protocol is spoken."""
+
+    async def models(request: Request) -> Response:
+        listed = [_model(name) for name in service.models]
+        return JSONResponse({"object": "list", "data": listed})
+
+    async def model(request: Request) -> Response:
+        name = request.path_params["name"]
+        try:
+            chosen(service, name)
+        except OpenAIError as error:
+            return error.response()
+        return JSONResponse(_model(name))
+
+    return [
+        Route("/v1/audio/transcriptions", _Transcriptions(service), methods=["POST"]),
+        Route("/v1/models", models),
+        Route("/v1/models/{name:path}", model),
+    ]
+
+
+def _model(name: str) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": 0, "owned_by": "nearfuture"}
+
+
+class _Transcriptions:
+    """`POST /v1/audio/transcriptions`: an upload is heard like a live stream, as fast as it goes.
+
+    The dispatcher takes one quantum of each stream in turn, so live streams do not wait for files.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._turns = asyncio.Semaphore(FILES_AT_ONCE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = _Answer(scope, receive, send)
+        try:
+            async with Request(scope, receive).form(max_files=1, max_fields=_MOST_FIELDS) as form:
+                asked = TranscriptionRequest.of(form)
+                model = chosen(self._service, asked.model)
+                await first_of(self._transcribe(asked, model, answer), _gone(receive))
+        except ClientDisconnect:
+            return
+        except HTTPException as error:  # a form that cannot be parsed
+            await answer.fail(OpenAIError(error.detail, status=error.status_code))
+        except NearfutureError as error:
+            told = OpenAIError.of(error)
+            self._service.refused(told.code or "bad_request")
+            await answer.fail(told)
+
+    async def _transcribe(self, asked: TranscriptionRequest, model: str, answer: _Answer) -> None:
+        async with self._turns:
+            data = await asked.file.read()
+            opened = await asyncio.to_thread(recording, data)
+            session = await self._service.session(
+                model=model, rate=opened.rate, whole=True, protocol="openai_rest"
+            )
+            async with session, aclosing(_updates(session, opened.blocks)) as updates:
+                told, last = "", None
+                async for last in updates:
+                    if asked.stream and (delta := last.committed[len(told) :]):
+                        await answer.event({"type": "transcript.text.delta", "delta": delta})
+                        told = last.committed
+        if last is None or not last.ended:
+            raise OpenAIError("the server stopped before the end", code="draining", status=503)
+        if asked.stream:
+            await answer.event({"type": "transcript.text.done", "text": last.committed})
+            await answer.end()
+            return
+        heard = Heard(
+            last.committed, last.words, round(session.heard_s, 3), asked.language or "unknown"
+        )
+        body, media_type = formatted(heard, asked.format, asked.granularities)
+        await answer.send(Response(body, media_type=media_type))
+
+
+class _Answer:
+    """The reply to one request: either whole, or events one by one."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._scope, self._receive, self._send = scope, receive, send
+        self._streams = False
+
+    async def send(self, response: Response) -> None:
+        """A whole reply."""
+        await response(self._scope, self._receive, self._send)
+
+    async def event(self, fields: dict[str, object]) -> None:
+        """One more event; the first opens the reply."""
+        if not self._streams:
+            self._streams = True
+            headers = {
+                "content-type": "text/event-stream; charset=utf-8",
+                "cache-control": "no-cache",
+            }
+            await self._send(
+                {
+                    "type": "http.response.start",
+                    "status": 200,
+                    "headers": [(k.encode(), v.encode()) for k, v in headers.items()],
+                }
+            )
+        await self._body(event(fields), more=True)
+
+    async def end(self) -> None:
+        """No more events."""
+        await self._body("", more=False)
+
+    async def fail(self, error: OpenAIError) -> None:
+        """An error, as what has been sent allows."""
+        if self._streams:
+            await self.event({"error": error.fields()})
+            await self.end()
+        else:
+            await self.send(error.response())
+
+    async def _body(self, text: str, *, more: bool) -> None:
+        await self._send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+
+async def _updates(
+    session: Session, blocks: Iterator[NDArray[np.float32]]
+) -> AsyncGenerator[Update]:
+    """Feed a recording to a session, and give what it hears meanwhile."""
+    feeding = asyncio.create_task(_feed(session, blocks))
+    try:
+        async for update in session.updates():
+            yield update
+        await feeding
+    finally:
+        feeding.cancel()
+
+
+async def _feed(session: Session, blocks: Iterator[NDArray[np.float32]]) -> None:
+    try:
+        while (block := await asyncio.to_thread(next, blocks, None)) is not None:
+            await session.hear(block)
+        await session.finish()
+    except BaseException:
+        await session.close()  # ends its updates, too
+        raise
+
+
+async def _gone(receive: Receive) -> None:
+    """Until the client leaves."""
+    while (await receive())["type"] != "http.disconnect":
+        pass

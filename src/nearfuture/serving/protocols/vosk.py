@@ -1,0 +1,214 @@
+"""vosk-server's websocket protocol, for the clients it already has.
+
+The client sends a config if it likes, then audio (int16, little-endian, one channel); each message
+of audio is answered with exactly one reply, and so is `{"eof": 1}`, after which the server closes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from nearfuture.decoding import Word
+from nearfuture.error import NearfutureError
+from nearfuture.serving.connection import Connection, Gone
+from nearfuture.serving.limits import Refused
+from nearfuture.serving.pcm import PcmReader, as_rate
+from nearfuture.serving.protocols.vosk_message import Command, Config, parse, partial, result
+from nearfuture.serving.service import Service
+from nearfuture.serving.session import Session, Update
+
+__all__ = ["DEFAULT_RATE", "routes"]
+
+DEFAULT_RATE = 8000
+"""Of clients that send no config: vosk-server's own default."""
+
+_PATIENCE_S = 30.0
+"""How long a reply waits, at most, for the audio just sent to be computed."""
+
+
+def routes(service: Service) -> list[BaseRoute]:
+    """Where this protocol is spoken; its clients want it at the root of a port of its own, too."""
+
+    async def endpoint(websocket: WebSocket) -> None:
+        await websocket.accept()
+        connection = Connection(websocket, service)
+        dialogue = _Dialogue(service)
+        try:
+            async for message in connection.messages():
+                reply = await dialogue.answer(message)
+                if reply is not None:
+                    await connection.send(reply)
+                if dialogue.over:
+                    break
+            await connection.close()
+        except Gone:
+            return
+        except NearfutureError as error:
+            refusal = error if isinstance(error, Refused) else Refused("internal", str(error))
+            service.refused(refusal.code)
+            await connection.close(refusal.close, str(refusal))
+        finally:
+            await dialogue.close()
+
+    return [WebSocketRoute("/vosk", endpoint)]
+
+
+class _Dialogue:
+    """The state of one client: configured, listening, over; `answer` moves it on."""
+
+    def __init__(self, service: Service) -> None:
+        self.over = False
+        self._service = service
+        manifest = service.dispatcher().manifest
+        self._quantum_ms = 1000 * manifest.quantum_samples / manifest.rate
+        self._rate, self._listed = DEFAULT_RATE, True
+        self._hearing: _Hearing | None = None
+
+    async def answer(self, message: str | bytes) -> str | None:
+        """The reply to a message; None to a config, which has none.
+
+        Raises:
+            Refused: for what is no message of the protocol, and where there is no room.
+            NearfutureError: if the engine failed.
+        """
+        if isinstance(message, bytes):
+            hearing = await self._listening()
+            await hearing.hear(message)
+            self.over = hearing.over
+            if self.over or hearing.has_ended:
+                return self._result(*hearing.taken())
+            return partial(hearing.shown)
+        control = parse(message)
+        if isinstance(control, Config):
+            self._configure(control)
+            return None
+        self.over = control is Command.EOF
+        if self._hearing is None:
+            return self._result("", ())
+        await self._hearing.end(for_good=self.over)
+        return self._result(*self._hearing.taken())
+
+    async def close(self) -> None:
+        """Forget the stream."""
+        if self._hearing is not None:
+            await self._hearing.close()
+
+    def _configure(self, config: Config) -> None:
+        if config.sample_rate is not None:
+            rate = as_rate(config.sample_rate)
+            if self._hearing is not None and rate != self._rate:
+                raise Refused(
+                    "bad_request",
+                    f"sample_rate {rate} after audio at {self._rate}: a stream keeps its rate; "
+                    f"connect again",
+                )
+            self._rate = rate
+        if config.words is not None:
+            self._listed = config.words
+
+    async def _listening(self) -> _Hearing:
+        if self._hearing is None:
+            session = await self._service.session(rate=self._rate, protocol="vosk")
+            self._hearing = _Hearing(session, quantum_ms=self._quantum_ms)
+        return self._hearing
+
+    def _result(self, text: str, words: tuple[Word, ...]) -> str:
+        return result(text, words, listed=self._listed)
+
+
+class _Hearing:
+    """A session that can be asked what it has understood so far."""
+
+    def __init__(self, session: Session, *, quantum_ms: float) -> None:
+        self.over = False  # the last text of the stream is known
+        self._session = session
+        self._reader = PcmReader("int16", rate=session.rate)
+        self._ended: list[Update] = []  # utterances that have ended and were not told yet
+        self._now: Update | None = None
+        self._error: Exception | None = None
+        self._changed = asyncio.Event()
+        # Less than this is never computed before more audio comes.
+        resampler_ms = sum(x.ms for x in session.latency.items if x.name == "resampler")
+        self._held_back_ms = quantum_ms + resampler_ms + 0.5
+        self._following = asyncio.create_task(self._follow())
+
+    @property
+    def shown(self) -> str:
+        """The text of the utterance at hand, settled and provisional."""
+        return "" if self._now is None else self._now.committed + self._now.provisional
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether an utterance has ended that was not told yet."""
+        return bool(self._ended)
+
+    def taken(self) -> tuple[str, tuple[Word, ...]]:
+        """The text and the words of what has ended, as one utterance; from now on it is told."""
+        ended, self._ended = self._ended, []
+        text = ""
+        for update in ended:
+            text += update.committed if update.continues or not text else f" {update.committed}"
+        return text, tuple(word for update in ended for word in update.words)
+
+    async def hear(self, data: bytes) -> None:
+        """Hear a message, and wait until what it says is known, or the stream has ended."""
+        samples = self._reader.read(data)
+        if self._reader.rate != self._session.rate:
+            raise Refused(
+                "bad_audio",
+                f"the WAV has {self._reader.rate} samples per second, but the stream "
+                f"{self._session.rate}: name its rate in the config",
+            )
+        try:
+            await self._session.hear(samples)
+        except Refused:
+            raise
+        except NearfutureError:
+            await self._until(lambda: self.over)  # the server stops: these are its last words
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_PATIENCE_S):
+                await self._until(lambda: self.over or self._behind_ms() < self._held_back_ms)
+
+    async def end(self, *, for_good: bool) -> None:
+        """End the utterance at hand, or the stream."""
+        self._session.final_ms = None
+        await (self._session.finish() if for_good else self._session.flush())
+        await self._until(lambda: self._session.final_ms is not None)
+
+    async def close(self) -> None:
+        """Forget the stream."""
+        self._following.cancel()
+        await self._session.close()
+
+    def _behind_ms(self) -> float:
+        computed_ms = 0.0 if self._now is None else self._now.audio_ms
+        return 1000 * self._session.heard_s - computed_ms
+
+    async def _until(self, known: Callable[[], bool]) -> None:
+        while not known():
+            if self._error is not None:
+                raise self._error
+            self._changed.clear()
+            await self._changed.wait()
+
+    async def _follow(self) -> None:
+        try:
+            async for update in self._session.updates():
+                self._now = update
+                if update.final and update.committed:
+                    self._ended.append(update)
+                if update.final:
+                    self._now = replace(update, committed="", provisional="")
+                self.over = update.ended
+                self._changed.set()
+            if not self.over:
+                raise Refused("draining", "this server is about to stop: ask another")
+        except NearfutureError as error:
+            self._error = error
+            self._changed.set()

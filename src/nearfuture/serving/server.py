@@ -1,0 +1,189 @@
+"""uvicorn, one for each port, in one event loop; and what happens when it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from nearfuture.error import NearfutureError
+from nearfuture.serving.app import create_app
+from nearfuture.serving.service import Service
+
+__all__ = ["Address", "bound", "serve"]
+
+_PING_S = 20.0
+_GRACE_S = 2
+
+_LOG = logging.getLogger("nearfuture.serving")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen: `root` names the protocol that has this port to itself, if one has."""
+
+    host: str
+    port: int
+    root: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.port < 65536:
+            raise NearfutureError(f"port {self.port} is none: they go from 0 to 65535")
+
+
+def bound(addresses: Sequence[Address]) -> list[socket.socket]:
+    """A listening socket for each address, so that a port in use is known before all else.
+
+    Raises:
+        NearfutureError: naming the address that cannot be had.
+    """
+    sockets: list[socket.socket] = []
+    for address in addresses:
+        try:
+            sockets.append(_listening(address))
+        except (OSError, OverflowError) as error:
+            for one in sockets:
+                one.close()
+            reason = getattr(error, "strerror", None) or str(error)
+            raise NearfutureError(
+                f"cannot listen on {address.host}:{address.port}: {reason.lower()}; choose another "
+                f"--port or --host"
+            ) from error
+    return sockets
+
+
+async def serve(
+    service: Service,
+    addresses: Sequence[Address],
+    sockets: Sequence[socket.socket],
+    *,
+    tls: tuple[Path, Path] | None = None,
+    started: Callable[[], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once.
+
+    Args:
+        service: what is served.
+        addresses: one for each socket.
+        sockets: from `bound`.
+        tls: certificate chain and key, as PEM files.
+        started: called when all ports answer.
+        stop: does what a signal does, once it is set.
+
+    Raises:
+        NearfutureError: for certificates that cannot be used.
+    """
+    servers = [_Server(_config(service, address, tls)) for address in addresses]
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event() if stop is None else stop
+    hurry = asyncio.Event()
+
+    def told() -> None:
+        (hurry if stop.is_set() else stop).set()
+
+    with _signals(loop, told):
+        running = [
+            asyncio.create_task(server.serve(sockets=[one]))
+            for server, one in zip(servers, sockets, strict=True)
+        ]
+        while not all(server.started for server in servers):
+            await asyncio.sleep(0.01)
+            for task in running:
+                if task.done():
+                    task.result()
+        service.metrics.ready.set_function(lambda: float(service.ready))
+        if started is not None:
+            started()
+        stopping = asyncio.create_task(stop.wait())
+        await asyncio.wait([stopping, *running], return_when=asyncio.FIRST_COMPLETED)
+        draining = asyncio.create_task(service.drain())
+        hurrying = asyncio.create_task(hurry.wait())
+        await asyncio.wait([draining, hurrying], return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        draining.cancel()
+        hurrying.cancel()
+        for server in servers:
+            server.should_exit = True
+        await asyncio.gather(*running)
+    _LOG.info("stopped")
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to `serve`: there may be several, and streams to drain first."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -> uvicorn.Config:
+    config = uvicorn.Config(
+        create_app(service, root=address.root),
+        loop="asyncio",
+        http="h11",
+        lifespan="off",
+        # Pings keep proxies from closing silent connections. There is no deadline for the answer:
+        # it comes behind audio that waits to be read, from a client that is slow or far ahead, and
+        # closing with 1011 would punish both. Dead clients are found by `idle_s`.
+        ws="websockets-sansio",
+        ws_ping_interval=_PING_S,
+        ws_ping_timeout=None,
+        ws_max_size=service.limits.most_message_bytes,
+        ws_per_message_deflate=False,  # audio does not compress, and bombs do
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_S,
+        ssl_certfile=None if tls is None else tls[0],
+        ssl_keyfile=None if tls is None else tls[1],
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        assert tls is not None
+        raise NearfutureError(
+            f"the certificate {tls[0]} and the key {tls[1]} cannot be used: {error}"
+        ) from error
+    return config
+
+
+def _listening(address: Address) -> socket.socket:
+    found = socket.getaddrinfo(
+        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )
+    family, kind, protocol, _, where = found[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        listening.bind(where)
+        listening.listen(1024)
+    except BaseException:
+        listening.close()
+        raise
+    listening.setblocking(False)
+    return listening
+
+
+@contextlib.contextmanager
+def _signals(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> Iterator[None]:
+    """Have SIGTERM and SIGINT tell; where that is not possible, nothing does."""
+    added = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            loop.add_signal_handler(number, told)
+            added.append(number)
+    try:
+        yield
+    finally:
+        for number in added:
+            loop.remove_signal_handler(number)

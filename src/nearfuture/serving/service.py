@@ -1,0 +1,235 @@
+"""What all protocols share: models, places for streams, refusals, and a decent end."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import itertools
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import HTTPConnection
+
+from nearfuture.decoding import Endpoint
+from nearfuture.error import NearfutureError
+from nearfuture.runtime import Busy, Dispatcher
+from nearfuture.serving.limits import Limits, Refused, Settings
+from nearfuture.serving.metrics import Metrics
+from nearfuture.serving.session import Session, Update
+
+__all__ = ["Service"]
+
+_KEY_PROTOCOL = "openai-insecure-api-key."
+_LOOK_AGAIN_S = 0.05
+_LAST_WORDS_S = 3.0
+
+_LOG = logging.getLogger("nearfuture.serving")
+
+
+class Service:
+    """The models of a server and the streams that are open on them, over all protocols and ports.
+
+    Args:
+        dispatchers: by the names of their models; the first is for clients that name none.
+        settings: how the server runs.
+
+    Attributes:
+        models: the names.
+        metrics: what it counts.
+        settings: as given.
+        limits: those of the settings.
+    """
+
+    def __init__(self, dispatchers: Mapping[str, Dispatcher], settings: Settings | None = None):
+        assert dispatchers, "a server has models"
+        self._dispatchers = dict(dispatchers)
+        self.settings = Settings() if settings is None else settings
+        self.limits: Limits = self.settings.limits
+        self.models = tuple(self._dispatchers)
+        self.metrics = Metrics(self._dispatchers)
+        self._sessions: set[Session] = set()
+        self._opening = 0
+        self._numbers = itertools.count(1)
+        self.draining = False
+
+    def dispatcher(self, model: str | None = None) -> Dispatcher:
+        """The engine of a model, of the first unless given.
+
+        Raises:
+            Refused: for a model that is not served, naming those that are.
+        """
+        name = self.models[0] if model is None else model
+        if name not in self._dispatchers:
+            raise Refused(
+                "bad_request",
+                f"there is no model {name[:80]!r} here: {', '.join(self.models)}",
+            )
+        return self._dispatchers[name]
+
+    @property
+    def streams(self) -> int:
+        """How many are open."""
+        return len(self._sessions)
+
+    @property
+    def alive(self) -> bool:
+        """Whether every engine works; one that does not never will again."""
+        return all(one.error is None for one in self._dispatchers.values())
+
+    @property
+    def ready(self) -> bool:
+        """Whether a new stream would be let in: not while draining or saturated."""
+        return self.why_not() is None
+
+    def why_not(self, dispatcher: Dispatcher | None = None) -> Refused | None:
+        """Why no new stream would be let in, on this engine or on any; None if one would."""
+        if self.draining:
+            return Refused(
+                "draining", "this server is about to stop and opens no more streams: ask another"
+            )
+        most, now = self.limits.most_streams, len(self._sessions) + self._opening
+        if now >= most:
+            return Refused(
+                "busy",
+                f"{now} streams are open, the most there may be: try again when one has ended, or "
+                f"ask another server",
+            )
+        dispatchers = self._dispatchers.values() if dispatcher is None else [dispatcher]
+        for one in dispatchers:
+            if one.error is not None:
+                return Refused("internal", str(one.error))
+            stats = one.stats()
+            if stats.streams and stats.load > stats.load_limit:
+                return Refused(
+                    "busy",
+                    f"the {stats.streams} open streams are a load of {stats.load:.2f}, over the "
+                    f"limit of {stats.load_limit:.2f}: try again later, or ask another server",
+                )
+        return None
+
+    async def session(
+        self,
+        *,
+        model: str | None = None,
+        rate: int | None = None,
+        budget_ms: float | None = None,
+        endpoint: Endpoint | None = None,
+        whole: bool = False,
+        protocol: str = "",
+    ) -> Session:
+        """Open a stream, under the limits of the server; close it when it is of no more use.
+
+        Args:
+            model: which; the first unless given.
+            rate: samples per second; the model's own unless given.
+            budget_ms: worst-case algorithmic latency; that of the settings unless given.
+            endpoint: divides the text into utterances; that of the settings unless given.
+            whole: never divide the text.
+            protocol: by whose name it is counted.
+
+        Raises:
+            Refused: if there is no room, while draining, for a model that is not served, for a rate
+                that cannot be resampled and a budget that cannot be kept.
+        """
+        dispatcher = self.dispatcher(model)
+        name = self.models[0] if model is None else model
+        if reason := self.why_not(dispatcher):
+            raise reason
+        fields = {"stream": next(self._numbers), "model": name, "protocol": protocol}
+        loop = asyncio.get_running_loop()
+        self._opening += 1
+        try:
+            # The filters of an unusual rate take a while to compute: not in the event loop.
+            session = await asyncio.to_thread(
+                Session,
+                dispatcher,
+                rate=rate,
+                budget_ms=self.settings.budget_ms if budget_ms is None else budget_ms,
+                endpoint=None if whole else endpoint or self.settings.endpoint,
+                limits=self.limits,
+                on_final=lambda update: self._ended(update, fields),
+                on_close=lambda session: self._closed(session, fields),
+                loop=loop,
+            )
+        except Busy as error:
+            raise Refused("busy", str(error)) from error
+        except NearfutureError as error:
+            raise Refused("bad_request", str(error)) from error
+        finally:
+            self._opening -= 1
+        self._sessions.add(session)
+        self.metrics.streams.labels(name, protocol).inc()
+        self.metrics.opened.labels(name, protocol).inc()
+        budget = {"rate": session.rate, "budget_ms": session.budget.worst_ms}
+        _LOG.info("stream opened", extra={"fields": fields | budget})
+        return session
+
+    def authorized(self, connection: HTTPConnection) -> bool:
+        """Whether a request or a websocket brings the API key, if one is wanted.
+
+        `Authorization: Bearer KEY`; browsers, which cannot send that for a websocket, offer the
+        subprotocol `openai-insecure-api-key.KEY` as they do with OpenAI's servers.
+        """
+        if self.settings.api_key is None:
+            return True
+        scheme, _, given = connection.headers.get("authorization", "").partition(" ")
+        keys = [given.strip()] if scheme.lower() == "bearer" else []
+        for offered in connection.headers.get("sec-websocket-protocol", "").split(","):
+            name = offered.strip()
+            if name.startswith(_KEY_PROTOCOL):
+                keys.append(name.removeprefix(_KEY_PROTOCOL))
+        wanted = self.settings.api_key.encode()
+        return any(hmac.compare_digest(key.encode("utf-8", "replace"), wanted) for key in keys)
+
+    def refused(self, code: str) -> None:
+        """Count a refusal; those who tell clients of one call it."""
+        self.metrics.refusals.labels(code).inc()
+
+    def page(self) -> bytes:
+        """The metrics, for Prometheus."""
+        return self.metrics.page()
+
+    async def drain(self) -> None:
+        """Let no new streams in, and let open ones go on for a while; those left then are finished.
+
+        Afterwards no stream is open.
+        """
+        self.draining = True
+        patience = self.limits.drain_s
+        _LOG.info("draining", extra={"fields": {"streams": self.streams, "seconds": patience}})
+        loop = asyncio.get_running_loop()
+        until = loop.time() + patience
+        while (self._sessions or self._opening) and loop.time() < until:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        if self._sessions:
+            _LOG.warning("cutting off", extra={"fields": {"streams": self.streams}})
+        for session in tuple(self._sessions):
+            session.cut()
+        until = loop.time() + _LAST_WORDS_S
+        while self._sessions and loop.time() < until:
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        for session in tuple(self._sessions):
+            session.abandon()
+
+    def _ended(self, update: Update, fields: Mapping[str, Any]) -> None:
+        """An utterance has ended; what was said is logged only where somebody asked for it."""
+        if self.settings.log_text:
+            said = {"utterance": update.utterance, "text": update.committed}
+            _LOG.info("utterance", extra={"fields": {**fields, **said}})
+
+    def _closed(self, session: Session, fields: Mapping[str, Any]) -> None:
+        model, protocol = fields["model"], fields["protocol"]
+        final_ms = session.final_ms
+        self._sessions.discard(session)
+        self.metrics.streams.labels(model, protocol).dec()
+        self.metrics.ended.labels(model, str(session.ended).lower()).inc()
+        self.metrics.audio_seconds.labels(model).inc(session.heard_s)
+        if final_ms is not None:
+            self.metrics.final_seconds.labels(model).observe(final_ms / 1000)
+        done = {
+            "heard_s": round(session.heard_s, 3),
+            "finished": session.ended,
+            "final_ms": None if final_ms is None else round(final_ms, 1),
+        }
+        _LOG.info("stream closed", extra={"fields": {**fields, **done}})

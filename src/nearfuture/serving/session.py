@@ -1,0 +1,313 @@
+"""One live stream as a protocol sees it: audio in at any pace, updates out, for one connection."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nearfuture.budget import Latency
+from nearfuture.decoding import Endpoint, Word
+from nearfuture.error import NearfutureError
+from nearfuture.runtime import Budget, Dispatcher, Event, LiveStream
+from nearfuture.serving.limits import Limits, Refused
+from nearfuture.serving.mailbox import Mailbox
+
+__all__ = ["Session", "Update"]
+
+_PIECE_S = 0.2  # of audio are resampled at once: meanwhile nobody else is served
+_LOOK_AGAIN_S = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update:
+    """What is to be shown of one utterance.
+
+    Attributes:
+        utterance: counted from 0.
+        committed: its settled text, no space at either end.
+        provisional: what probably follows, with a space in front where a new word begins.
+        final: whether this utterance has ended.
+        ended: whether the stream has.
+        words: the committed ones; times count from the start of the stream.
+        audio_ms: of the stream, computed so far.
+        compute_ms: from the audio being complete to this text.
+        continues: whether it begins in the middle of the last word of the utterance before.
+    """
+
+    utterance: int
+    committed: str
+    provisional: str
+    final: bool
+    ended: bool
+    words: tuple[Word, ...]
+    audio_ms: float
+    compute_ms: float
+    continues: bool = False
+
+
+class Session:
+    """One live stream of one connection; made by `Service.session` in the event loop that uses it.
+
+    One task hears, another takes the updates. Close it, or use it as an async context manager: its
+    place is free at once, whatever it was doing.
+
+    Args:
+        dispatcher: of the model.
+        rate: samples per second of what it will hear; the model's own unless given.
+        budget_ms: worst-case algorithmic latency allowed; the largest lookahead unless given.
+        endpoint: divides what is said into utterances; it is one unless given.
+        limits: of the server.
+        on_final: called with the last update of each utterance.
+        on_close: called once, when it closes.
+        loop: the event loop that will use it; the running one unless given.
+
+    Attributes:
+        latency: algorithmic, itemised, for this rate.
+        budget: the promise.
+        rate: samples per second.
+        heard_s: seconds of audio it was given.
+        final_ms: from the end of the audio, or a flush, to the final text; None before.
+        ended: whether its last update has been taken.
+
+    Raises:
+        Busy: if there is no room.
+        NearfutureError: for a rate that cannot be resampled or a budget that cannot be kept.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        rate: int | None = None,
+        budget_ms: float | None = None,
+        endpoint: Endpoint | None = None,
+        limits: Limits | None = None,
+        on_final: Callable[[Update], None] | None = None,
+        on_close: Callable[[Session], None] | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._limits = Limits() if limits is None else limits
+        self._on_final, self._on_close = on_final, on_close
+        self._budget_ms, self._endpoint = budget_ms, endpoint
+        self.rate = dispatcher.manifest.rate if rate is None else rate
+        self._loop = asyncio.get_running_loop() if loop is None else loop
+        self._mailbox = Mailbox(self._loop)
+        self._live: LiveStream | None = self._opened(again=False)
+        self.latency: Latency = self._live.latency
+        self.budget: Budget = self._live.budget
+        self.heard_s = 0.0
+        self.final_ms: float | None = None
+        self._asked_s: float | None = None  # when an end was asked for, on the loop's clock
+        self._one_at_a_time = asyncio.Lock()  # hear, flush and finish keep their order
+        self._unread = 0
+        self._base_ms, self._base_utterance = 0.0, 0  # of what was flushed
+        self._over = asyncio.Event()  # the last event of the dispatcher's stream is out
+        self.ended = self._finished = self._closed = False
+
+    @property
+    def waiting_s(self) -> float:
+        """Seconds of audio that are not computed yet."""
+        return 0.0 if self._live is None else self._live.waiting_s
+
+    async def hear(self, samples: ArrayLike) -> None:
+        """Hear more samples; waits while too much waits.
+
+        Args:
+            samples: (n,) floating point in [-1, 1] or int16, any n ≥ 0.
+
+        Raises:
+            Refused: for more audio than one stream may have, and if the engine failed.
+            NearfutureError: for samples of another kind or not finite, and after `finish` or
+                `close`.
+        """
+        array = np.asarray(samples)
+        async with self._one_at_a_time:
+            self._refuse_if_over()
+            if self.heard_s + len(array) / self.rate > self._limits.most_seconds:
+                raise Refused(
+                    "too_long",
+                    f"a stream may have {self._limits.most_seconds:g} s of audio: finish it and "
+                    f"open another one",
+                )
+            piece = max(1, int(self.rate * _PIECE_S))
+            for at in range(0, len(array), piece):
+                if at:
+                    await asyncio.sleep(0)  # others are served between the pieces
+                await self._bring(array[at : at + piece])
+
+    async def flush(self) -> None:
+        """End the utterance at hand here, without ending the stream.
+
+        Exactly one final update follows, whatever was heard. Its text is that of a stream that ends
+        here, to the last character, and what follows is the text of a stream that begins here.
+
+        Raises:
+            NearfutureError: after `finish` or `close`.
+        """
+        async with self._one_at_a_time:
+            self._refuse_if_over()
+            if self._live is None:
+                self._live = self._opened(again=True)
+            self._asked_s = self._loop.time()
+            self._over.clear()
+            self._live.finish()
+            await self._over.wait()
+            self._live = None
+
+    async def finish(self) -> None:
+        """End the stream: an update with `ended` follows, with all that waited for a future.
+
+        Raises:
+            NearfutureError: after `finish` or `close`.
+        """
+        async with self._one_at_a_time:
+            self._refuse_if_over()
+            if self._live is None:
+                self._live = self._opened(again=True)
+            self._asked_s = self._loop.time()
+            self._finished = True
+            self._live.finish()
+
+    async def updates(self) -> AsyncIterator[Update]:
+        """The updates, the last one with `ended`; one that is not final is dropped for a newer one.
+
+        Raises:
+            Refused: if the engine failed.
+        """
+        while not self._closed:
+            await self._mailbox.filled.wait()
+            taken = self._mailbox.take()
+            self._unread = sum(isinstance(event, Event) and event.ends for event, _ in taken)
+            for event, last in taken:
+                if isinstance(event, Exception):
+                    raise _broken(event)
+                update = self._update(event, ended=last)
+                if event.final:
+                    self._turn_over(update)
+                if update.final and self._on_final is not None:
+                    self._on_final(update)
+                yield update
+                self._unread -= update.final
+                if update.ended:
+                    return
+
+    def cut(self) -> None:
+        """Finish the stream now, for the server must stop; what waits is not computed."""
+        if not self._finished and not self._closed:
+            self._finished = True
+            if self._live is None:
+                self.abandon()
+            else:
+                self._asked_s = self._loop.time()
+                with contextlib.suppress(NearfutureError):  # a flush has just asked for it
+                    self._live.finish()
+
+    async def close(self) -> None:
+        """Forget the stream at once; closing twice does nothing."""
+        self.abandon()
+
+    def abandon(self) -> None:
+        """What `close` does, for those who cannot wait."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._live is not None:
+            self._live.close()
+        self._over.set()
+        self._mailbox.filled.set()
+        if self._on_close is not None:
+            self._on_close(self)
+
+    async def __aenter__(self) -> Session:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def _opened(self, *, again: bool) -> LiveStream:
+        return self._dispatcher.open(
+            rate=self.rate,
+            budget_ms=self._budget_ms,
+            endpoint=self._endpoint,
+            again=again,
+            deliver=self._delivered,
+            failed=self._delivered,
+        )
+
+    def _delivered(self, event: Event | Exception) -> None:
+        """Take an event in the engine's thread."""
+        over = isinstance(event, Exception) or event.final
+        # Between a flush and its last event nothing else can be asked for, see `_one_at_a_time`.
+        self._mailbox.put(event, last=over and self._finished)
+        if over:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._over.set)
+
+    async def _bring(self, samples: np.ndarray) -> None:
+        if self._live is None:
+            self._live = self._opened(again=True)
+        seconds = len(samples) / self.rate
+        while (
+            self._live.waiting_s + seconds > self._limits.most_waiting_s
+            or self._unread + self._mailbox.ends > self._limits.most_unread
+        ):
+            await asyncio.sleep(_LOOK_AGAIN_S)
+            self._refuse_if_over()
+        if self._live.error is not None:
+            raise _broken(self._live.error)
+        self._live.accept(samples)
+        self.heard_s += seconds
+
+    def _update(self, event: Event, *, ended: bool) -> Update:
+        text = event.committed
+        words = event.words
+        if self._base_ms:
+            words = tuple(
+                dataclasses.replace(
+                    word,
+                    start_ms=word.start_ms + self._base_ms,
+                    end_ms=word.end_ms + self._base_ms,
+                )
+                for word in words
+            )
+        return Update(
+            utterance=self._base_utterance + event.utterance,
+            committed=text.strip(),
+            provisional=event.provisional if text else event.provisional.lstrip(),
+            final=event.ends,
+            ended=ended,
+            words=words,
+            audio_ms=self._base_ms + event.audio_ms,
+            compute_ms=event.compute_ms,
+            continues=event.utterance > 0 and bool(text) and not text.startswith(" "),
+        )
+
+    def _turn_over(self, update: Update) -> None:
+        """A stream of the dispatcher has ended: because of a flush, or for good."""
+        if self._asked_s is not None:
+            self.final_ms = 1000 * (self._loop.time() - self._asked_s)
+        self.ended = update.ended
+        self._base_ms, self._base_utterance = update.audio_ms, update.utterance + 1
+
+    def _refuse_if_over(self) -> None:
+        if self._closed:
+            raise NearfutureError("this session is closed: open another one")
+        if self._finished:
+            raise NearfutureError("this stream has been finished: open another one")
+
+
+def _broken(error: Exception) -> Refused:
+    return Refused("internal", f"the engine failed: {error}")

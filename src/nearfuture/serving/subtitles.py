@@ -1,0 +1,102 @@
+"""Words with times as subtitles: cut into cues that can be read, written as SRT or WebVTT."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from nearfuture.decoding import Word
+
+__all__ = ["Cue", "cues", "srt", "vtt"]
+
+PAUSE_MS = 800.0
+LONGEST_MS = 7000.0
+MOST_CHARACTERS = 84
+"""Two lines of 42, as broadcasters do it."""
+
+
+@dataclass(frozen=True)
+class Cue:
+    """What is shown at once: one word or more, never none.
+
+    >>> Cue((Word("two", 80.0, 200.0, 0.9), Word("ten", 240.0, 400.0, 0.8))).text
+    'two ten'
+    """
+
+    words: tuple[Word, ...]
+
+    @property
+    def text(self) -> str:
+        """The words, with single spaces."""
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def start_ms(self) -> float:
+        """Where its first word starts."""
+        return self.words[0].start_ms
+
+    @property
+    def end_ms(self) -> float:
+        """Where its last word ends."""
+        return self.words[-1].end_ms
+
+
+def cues(words: Iterable[Word]) -> list[Cue]:
+    """The words in cues: a new one after a pause of 0.8 s, within 7 s, and within 84 characters.
+
+    Every word is in exactly one cue, in order; a word that is longer than all that is alone.
+
+    >>> [cue.text for cue in cues([Word("a", 0, 100, 1.0), Word("b", 200, 300, 1.0),
+    ...                            Word("c", 1100, 1200, 1.0)])]
+    ['a b', 'c']
+    """
+    made: list[Cue] = []
+    held: list[Word] = []
+    for word in words:
+        if held and _breaks(held, word):
+            made.append(Cue(tuple(held)))
+            held = []
+        held.append(word)
+    return [*made, Cue(tuple(held))] if held else made
+
+
+def srt(shown: Sequence[Cue]) -> str:
+    r"""SubRip: numbered cues, milliseconds behind a comma.
+
+    >>> srt(cues([Word("seven", 367.5, 3661002.0, 1.0)]))
+    '1\n00:00:00,368 --> 01:01:01,002\nseven\n\n'
+    """
+    return "".join(
+        f"{number}\n{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}\n{cue.text}\n\n"
+        for number, cue in enumerate(shown, 1)
+    )
+
+
+def vtt(shown: Sequence[Cue]) -> str:
+    r"""WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
+
+    >>> vtt(cues([Word("r&b", 0.0, 500.0, 1.0)]))
+    'WEBVTT\n\n00:00:00.000 --> 00:00:00.500\nr&amp;b\n\n'
+    """
+    return "WEBVTT\n\n" + "".join(
+        f"{_clock(cue.start_ms, '.')} --> {_clock(cue.end_ms, '.')}\n"
+        f"{escape(cue.text, quote=False)}\n\n"
+        for cue in shown
+    )
+
+
+def _breaks(held: Sequence[Word], word: Word) -> bool:
+    characters = sum(len(one.text) + 1 for one in held) + len(word.text)
+    return (
+        word.start_ms - held[-1].end_ms >= PAUSE_MS
+        or word.end_ms - held[0].start_ms > LONGEST_MS
+        or characters > MOST_CHARACTERS
+    )
+
+
+def _clock(ms: float, point: str) -> str:
+    seconds, thousandths = divmod(round(ms), 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}{point}{thousandths:03}"

@@ -1,0 +1,177 @@
+"""`nearfuture serve` as a process: it starts, is stopped, killed and started again."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from websockets.sync.client import connect
+
+from nearfuture.cli import main
+from nearfuture.runtime import load
+from tests.serving.served import hello, said, send, soon, transcript, until_the_end
+
+SPEECH = said("flite-slt-720", "flite-rms-991")
+
+
+@contextmanager
+def process(
+    *arguments: str, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A server in a process of its own, and the ports it listens on."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "nearfuture", "serve", "--max-load", "1e9", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    ) as server:
+        try:
+            assert server.stderr is not None
+            ports = []
+            expected = 1 + arguments.count("--listen")
+            for line in server.stderr:
+                if line.startswith("nearfuture serves"):
+                    ports.append(int(line.rsplit(":", 1)[1]))
+                if len(ports) == expected:
+                    break
+            assert len(ports) == expected, "the server did not start"
+            yield server, ports
+        finally:
+            server.kill()
+
+
+def url(port: int) -> str:
+    return f"ws://127.0.0.1:{port}/stream"
+
+
+def test_sigterm_lets_streams_finish_and_ends_with_0() -> None:
+    expected = load("digits", 400).transcribe(SPEECH).committed
+    with process("--port", "0", "--budget", "400", "--log", "json") as (server, (port,)):
+        with connect(url(port), compression=None) as client:
+            assert hello(client)["budget"]["worst_ms"] == 375.0
+            client.send(SPEECH[:9000].tobytes())
+            server.send_signal(signal.SIGTERM)
+
+            def refused() -> bool:
+                with connect(url(port), compression=None) as other:
+                    return bool(hello(other).get("code") == "draining")
+
+            assert soon(refused)
+            client.send(SPEECH[9000:].tobytes())
+            send(client, "finish")
+            assert transcript(until_the_end(client)) == expected
+        assert server.wait(30) == 0
+        assert server.stderr is not None
+        log = server.stderr.read()
+    assert [json.loads(line)["message"] for line in log.splitlines()][-1] == "stopped"
+    assert expected.split()[0] not in log
+
+
+def test_two_signals_end_it_at_once() -> None:
+    with process("--port", "0") as (server, (port,)), connect(url(port)) as client:
+        hello(client)
+        server.send_signal(signal.SIGINT)
+        assert soon(lambda: urllib.request.urlopen(f"http://127.0.0.1:{port}/health").status == 200)
+        server.send_signal(signal.SIGINT)
+        until_the_end(client)
+        assert client.protocol.close_code in (1000, 1006, 1012)
+        assert server.wait(30) == 0
+
+
+def test_killed_and_started_again_on_the_same_port() -> None:
+    with process("--port", "0") as (server, (port,)), connect(url(port)) as client:
+        hello(client)
+        client.send(SPEECH.tobytes())
+        server.kill()
+        until_the_end(client)
+        assert client.protocol.close_code == 1006
+        server.wait(30)
+        with process("--port", str(port)) as (_, (again,)), connect(url(again)) as other:
+            hello(other, budget_ms=400)
+            other.send(SPEECH.tobytes())
+            send(other, "finish")
+            text = transcript(until_the_end(other))
+    assert text == load("digits", 400).transcribe(SPEECH).committed
+
+
+def test_a_port_of_its_own_and_a_key_from_the_environment() -> None:
+    arguments = ("--port", "0", "--listen", "stream=0")
+    with process(*arguments, NEARFUTURE_API_KEY="secret") as (_, (_, own)):
+        key = {"Authorization": "Bearer secret"}
+        with connect(f"ws://127.0.0.1:{own}", additional_headers=key) as client:
+            answer = hello(client)
+            assert answer["type"] == "ready", answer
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as stopped:
+        main(["serve", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert (stopped.value.code, out, err.count("\n")) == (2, "", 1)
+    assert "Traceback" not in err
+    return err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--model", "nobody"], "there is no model 'nobody'"),
+        (["--model", "digits", "--model", "digits"], "two models are called digits"),
+        (["--model", "digits-bidirectional"], "is bidirectional"),
+        (["--budget", "40"], "55 ms"),
+        (["--port", "65536"], "port 65536"),
+        (["--host", "256.0.0.1"], "cannot listen on 256.0.0.1:8000"),
+        (["--listen", "vosk"], "NAME=PORT"),
+        (["--listen", "sip=5060"], "vosk"),
+        (["--silence-ms", "0"], "silence_ms=0"),
+        (["--max-streams", "0"], "most_streams is 0"),
+        (["--idle-seconds", "nan"], "idle_s is nan"),
+        (["--tls-cert", "a.pem"], "belong together"),
+        (["--api-key-file", "/nowhere/key"], "cannot read the API key"),
+        (["--port", "0", "--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot be used"),
+    ],
+)
+def test_a_mistake_is_one_line_and_2(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert told in fails(capsys, *arguments)
+
+
+def test_a_port_in_use_is_one_line_and_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"127.0.0.1:{port}: address already in use" in fails(capsys, "--port", port)
+
+
+def edited(bundle: Path, folder: Path, **values: object) -> Path:
+    folder.mkdir()
+    for file in bundle.iterdir():
+        (folder / file.name).symlink_to(file) if file.name != "model.json" else None
+    manifest = json.loads((bundle / "model.json").read_text(encoding="utf-8"))
+    (folder / "model.json").write_text(json.dumps(manifest | values), encoding="utf-8")
+    return folder
+
+
+def test_a_bundle_that_is_not_to_be_trusted_is_one_line_and_2(
+    bundle_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    newer = edited(bundle_folder, tmp_path / "newer", schema=99)
+    assert "schema 99" in fails(capsys, "--model", newer)
+    linked = edited(bundle_folder, tmp_path / "linked")
+    assert "link out of the folder" in fails(capsys, "--model", linked)
+    outside = edited(bundle_folder, tmp_path / "outside", files={"../step.onnx": {}})
+    assert "no name for a file inside" in fails(capsys, "--model", outside)
+    (tmp_path / "corrupt.zip").write_bytes(b"PK\x03\x04 and then nothing")
+    assert "cannot be read as a model" in fails(capsys, "--model", tmp_path / "corrupt.zip")
+
+
+def test_an_empty_key_is_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "key").write_text("\n")
+    assert "is empty" in fails(capsys, "--api-key-file", tmp_path / "key")

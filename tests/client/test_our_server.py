@@ -1,0 +1,73 @@
+"""The clients against our own server, over each protocol: the text is the offline text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from nearfuture.audio import read
+from nearfuture.client import Recording, address, choose, converse, measure, rate_sent, websocket
+from nearfuture.client.caption import Transcript
+from nearfuture.runtime import load
+from tests.serving.served import SAMPLES, Served, dispatcher, running
+
+PATHS = {"nearfuture": "/stream", "vosk": "/vosk", "openai": "/v1/realtime"}
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with dispatcher() as engine, running(engine) as served:
+        yield served
+
+
+def recording(protocol: Any, name: str) -> Recording:
+    audio = read(SAMPLES / f"{name}.flac")
+    to = rate_sent(protocol, audio.rate)
+    said = load("digits").transcribe(Recording.of("", audio.samples, audio.rate, to=to).pcm, to)
+    return Recording.of(name, audio.samples, audio.rate, to=to, text=said.committed)
+
+
+def where(served: Served, protocol: Any) -> str:
+    return address(protocol, f"ws://127.0.0.1:{served.port}{PATHS[protocol]}")
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+@pytest.mark.parametrize("name", ["flite-slt-41985", "espeak-ng-en-gb-m3-2759306"])
+def test_as_fast_as_it_goes_the_text_is_the_offline_text(
+    protocol: Any, name: str, served: Served
+) -> None:
+    one, transcript = recording(protocol, name), Transcript()
+
+    async def run() -> None:
+        async with websocket(where(served, protocol)) as connection:
+            await converse(
+                connection,
+                choose(protocol)(one.rate),
+                one.pcm,
+                on_caption=lambda at_s, caption: transcript.see(caption),
+                real_time=False,
+            )
+
+    asyncio.run(run())
+    assert transcript.text == one.text
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+def test_a_measurement_loses_no_word_and_takes_no_committed_one_back(
+    protocol: Any, served: Served
+) -> None:
+    one = recording(protocol, "flite-rms-991")
+    found = asyncio.run(
+        measure([one], lambda: websocket(where(served, protocol)), choose(protocol), connections=3)
+    )
+    assert found.failures == {}
+    assert found.words is not None
+    assert (found.words.errors.errors, found.words.repeated) == (0, 0)
+    assert [played.shown.broken for played in found.played] == [0, 0, 0]
+    figures = found.figures()
+    known = {name for name, values in figures.items() if values is not None}
+    expected = {"connect", "first token", "text complete", "finalisation"}
+    assert known == expected | ({"partial lag"} if protocol != "openai" else set())

@@ -1,0 +1,448 @@
+"""Twins in low precision: close to float32, said how close, and rows strangers bit for bit."""
+
+import dataclasses
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+import torch
+from onnx import helper, numpy_helper
+
+from nearfuture.error import NearfutureError
+from nearfuture.export import bundle as exporting
+from nearfuture.export import export_bundle, given_sounds, quantization, quantize
+from nearfuture.export.bounds import within_one
+from nearfuture.export.calibration import largest_activations
+from nearfuture.export.comparison import compare
+from nearfuture.export.eight_bit import eight_bit_constants, eight_bit_nodes, eight_bit_weights
+from nearfuture.export.four_bit import four_bit_constants, four_bit_nodes, four_bit_weights
+from nearfuture.export.products import Product, products
+from nearfuture.export.sounds import bundled_sounds
+from nearfuture.export.twin import twin_files
+from nearfuture.runtime import Bundle, Engine, load
+from nearfuture.runtime.bundle import MODELS
+from nearfuture.runtime.engine import gather, row, scatter
+from nearfuture.runtime.precision import FLOAT32
+from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
+from tests.export.test_deep_speech_2 import settled
+from tests.waveform import assert_same_bits, hear, signals
+
+PRECISIONS = ["int8", "int4"]
+SPEECH = signals(1.5)["speech"]
+
+
+def wide() -> Recognizer:
+    """Just wide enough that its products are worth it; its outputs have opinions."""
+    torch.manual_seed(0)
+    config = RecognizerConfig(
+        symbols=tuple(" abcdefgh"), hidden=128, layers=1, frames=(0, 4), dropout=0.0
+    )
+    model = Recognizer(config).eval()
+    with torch.no_grad():
+        features, n = model.features(torch.from_numpy(SPEECH)[None, :, None], torch.tensor([12000]))
+        model.features.fit(features[0, : int(n)])
+        model.output.module[3].weight *= 12  # type: ignore[index]
+    return model
+
+
+def exported(model: Recognizer, folder: Path, **options: Any) -> Path:
+    return export_bundle(model, folder, name="wide", description="", training={}, **options)
+
+
+@pytest.fixture(scope="module")
+def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wide") / "wide"
+    return exported(wide(), folder, precisions=PRECISIONS)
+
+
+@pytest.fixture(scope="module")
+def deep_speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Deep Speech 2's shape: its finish runs the cells several times with the same weights."""
+    config = dataclasses.replace(deep_speech_2_deployed(symbols=tuple("abc")), layers=2)
+    model = settled(dataclasses.replace(config, frames=(3,)), hidden=144, layers=2)
+    folder = tmp_path_factory.mktemp("deep") / "deep"
+    return exported(model, folder, precisions=PRECISIONS)
+
+
+@pytest.fixture
+def folder(twins: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(twins, tmp_path / "copy"))
+
+
+def graph(folder: Path, name: str) -> onnx.GraphProto:
+    return onnx.load(folder / name, load_external_data=False).graph
+
+
+def operators(folder: Path, name: str) -> Counter[str]:
+    return Counter(node.op_type for node in graph(folder, name).node)
+
+
+def constants(folder: Path, name: str) -> dict[str, np.ndarray]:
+    model = onnx.load(folder / name)
+    return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("which", ["twins", "deep_speech"])
+def test_rows_are_bit_equal_in_batches_of_1_to_64(
+    which: str, precision: str, request: pytest.FixtureRequest
+) -> None:
+    engine = Engine(Bundle.open(request.getfixturevalue(which)), precision=precision)
+    random = np.random.default_rng(3)
+    quantum = engine.quantum_samples
+    loudness = random.choice([0.0, 1e-3, 0.1, 1.0], (64, 1))
+    pcm = (loudness * random.uniform(-1, 1, (64, quantum))).astype(np.float32)
+    lengths = random.choice([0, 1, quantum - 1, quantum], 64)
+    state = engine.start(64)
+    for _ in range(3):
+        size = random.integers(0, quantum + 1, 64)
+        noise = random.uniform(-1, 1, (64, quantum)).astype(np.float32)
+        _, state = engine.step(noise, size, state)
+    parts = scatter(state)
+    alone = []
+    for b, own in enumerate(parts):
+        outputs, after = engine.step(pcm[b : b + 1], lengths[b : b + 1], own)
+        alone.append((row(outputs, 0), after, row(engine.finish(after), 0)))
+    for batch in range(1, 65) if which == "twins" else (2, 3, 5, 16, 64):
+        mates = random.permutation(64)[:batch]
+        before = gather([parts[b] for b in mates])
+        outputs, after = engine.step(pcm[mates], lengths[mates], before)
+        tails = engine.finish(after)
+        for place, (b, own) in enumerate(zip(mates, scatter(after), strict=True)):
+            expected, expected_state, expected_tail = alone[b]
+            for tau in engine.heads:
+                assert np.array_equal(row(outputs, place)[tau], expected[tau])
+                assert np.array_equal(row(tails, place)[tau], expected_tail[tau])
+            for name, values in own.items():
+                assert np.array_equal(values, expected_state[name]), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_rows_are_bit_equal_at_the_deployed_width(precision: str) -> None:
+    random = np.random.default_rng(0)
+    weight = random.uniform(-0.02, 0.02, (2560, 7680)).astype(np.float32)
+    session = _product(precision, weight, random.standard_normal(7680).astype(np.float32))
+    x = np.tanh(random.standard_normal((64, 2560))).astype(np.float32)
+    alone = [session.run(None, {"x": x[b : b + 1]})[0][0] for b in range(64)]
+    for batch in range(1, 65):
+        mates = random.permutation(64)[:batch]
+        together = session.run(None, {"x": x[mates]})[0]
+        for place, b in enumerate(mates):
+            assert np.array_equal(together[place], alone[b])
+
+
+def _product(precision: str, weight: np.ndarray, bias: np.ndarray) -> ort.InferenceSession:
+    """One product, for activations in [-1, 1]."""
+    empty = onnx.NodeProto()
+    product = Product(empty, "x", "w", False, "b", "y", None, weight.shape)  # type: ignore[arg-type]
+    if precision == "int8":
+        nodes = eight_bit_nodes(product, "p")
+        values = eight_bit_constants("p", weight, 1.0)
+    else:
+        nodes = four_bit_nodes(product, "p")
+        values = four_bit_constants("p", weight)
+    features, outputs = weight.shape
+    made = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", 1, ["batch", features])],
+        [helper.make_tensor_value_info("y", 1, ["batch", outputs])],
+        [*values, numpy_helper.from_array(bias, "b")],
+    )
+    domains = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
+    model = helper.make_model(made, opset_imports=domains, ir_version=10)
+    return ort.InferenceSession(model.SerializeToString())
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_any_cut_gives_the_same_bits(twins: Path, precision: str) -> None:
+    model = load(twins, precision=precision)
+    whole = hear(model, SPEECH)
+    sizes = np.diff([0, 1, 2, 700, 701, 5000, 5320, len(SPEECH)]).tolist()
+    assert_same_bits(hear(model, SPEECH, sizes), whole)
+
+
+@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("which", ["twins", "deep_speech"])
+def test_the_error_is_small_and_is_the_one_that_is_said(
+    which: str, precision: str, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue(which)
+    said = Bundle.open(folder).manifest.precisions[precision]
+    reference, twin = load(folder), load(folder, precision=precision)
+    differences, changed = [], []
+    for sound in bundled_sounds(reference.rate).measuring:
+        expected, found = hear(reference, sound).log_probs, hear(twin, sound).log_probs
+        for tau, values in expected.items():
+            differences.append(np.abs(found[tau] - values).ravel())
+            changed.append(found[tau].argmax(axis=1) != values.argmax(axis=1))
+    assert said.worst == pytest.approx(float(np.concatenate(differences).max()), rel=1e-3)
+    assert said.mean == pytest.approx(float(np.concatenate(differences).mean()), rel=1e-3)
+    assert said.changed_percent == pytest.approx(100 * np.concatenate(changed).mean(), abs=0.2)
+    assert said.frames == len(np.concatenate(changed))
+    assert 0 < said.mean < {"int8": 0.15, "int4": 1.0}[precision]
+    assert "synthetic voices" in said.audio
+
+
+def test_only_large_products_change(twins: Path) -> None:
+    before, eight, four = (
+        operators(twins, name) for name in ("step.onnx", "step.int8.onnx", "step.int4.onnx")
+    )
+    # The projection, two of the layer, the hidden layer of the output; not the mel filters, not the
+    # symbols.
+    assert before["MatMul"] + before["Gemm"] == 6
+    for after, product in ((eight, "MatMulIntegerToFloat"), (four, "MatMulNBits")):
+        assert after[product] == 4
+        assert (after["MatMul"], after["Gemm"]) == (2, 0)
+        same = set(before) - {"MatMul", "Gemm", "Add"}
+        assert {name: after[name] for name in same} == {name: before[name] for name in same}
+    assert eight["QuantizeLinear"] == 4
+    assert not [name for name in eight if name.startswith("Dynamic")]
+    sizes = {path.name: path.stat().st_size for path in twins.iterdir()}
+    assert sizes["weights.int8.bin"] < 0.3 * sizes["weights.bin"]
+    assert sizes["weights.int4.bin"] < 0.2 * sizes["weights.bin"]
+
+
+def test_features_never_change_however_large_they_are() -> None:
+    shapes = [product.shape for product in products(graph(MODELS / "digits", "step.onnx"), 1000)]
+    assert (192, 17) in shapes  # the symbols would
+    assert (129, 40) not in shapes  # the mel filters would not
+
+
+def test_weights_are_stored_once(deep_speech: Path) -> None:
+    step, finish = (operators(deep_speech, f"{name}.int8.onnx") for name in ("step", "finish"))
+    assert finish["MatMulIntegerToFloat"] > step["MatMulIntegerToFloat"]
+    shapes = [product.shape for product in products(graph(deep_speech, "step.onnx"))]
+    size = (deep_speech / "weights.int8.bin").stat().st_size
+    assert size < 1.05 * sum(rows * columns + 4 * columns for rows, columns in shapes)
+
+
+def test_states_of_gated_cells_need_no_recording(deep_speech: Path) -> None:
+    model = graph(deep_speech, "step.onnx")
+    inside = within_one(model)
+    bounded = [product.x in inside for product in products(model)]
+    # The first layer reads the convolutions; its state, and all of the second layer, is bounded.
+    assert bounded == [False, True, True, True]
+    scales = {
+        name: float(value)
+        for name, value in constants(deep_speech, "step.int8.onnx").items()
+        if name.endswith(".x_scale")
+    }
+    assert sorted(scales.values())[:3] == pytest.approx([1 / 127] * 3)
+    assert max(scales.values()) > 1 / 127
+    values = {"step.onnx": [*inside - {v.name for v in model.input}], "finish.onnx": []}
+    noise = np.random.default_rng(0).uniform(-1, 1, 16_000).astype(np.float32)
+    seen = largest_activations(Bundle.open(deep_speech), values, [noise])
+    assert len(seen) >= 4
+    assert 0.1 < max(seen.values()) <= 1
+
+
+def test_other_cells_promise_nothing(folder: Path) -> None:
+    def scales() -> list[float]:
+        found = constants(folder, "step.int8.onnx").items()
+        return [float(value) for name, value in found if name.endswith(".x_scale")]
+
+    assert sum(scale == pytest.approx(1 / 127) for scale in scales()) == 1
+    values = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    values["architecture"]["cell"] = "rnn"
+    (folder / "model.json").write_text(json.dumps(values), encoding="utf-8")
+    quantize(folder, ["int8"])
+    assert len(scales()) == 4
+    assert not any(scale == pytest.approx(1 / 127, rel=1e-4) for scale in scales())
+
+
+def test_the_scale_is_the_largest_of_what_was_heard(twins: Path) -> None:
+    bundle = Bundle.open(twins)
+    (first, *_) = products(graph(twins, "step.onnx"))
+    values = {"step.onnx": [first.x], "finish.onnx": []}
+    quiet, loud = (
+        largest_activations(bundle, values, [sound])["step.onnx", first.x]
+        for sound in (0.01 * SPEECH, SPEECH)
+    )
+    both = largest_activations(bundle, values, [0.01 * SPEECH, SPEECH])
+    assert quiet != loud
+    assert both["step.onnx", first.x] == max(quiet, loud)
+
+
+def test_pairs_of_weights_never_saturate_sixteen_bits() -> None:
+    random = np.random.default_rng(0)
+    for weight in (
+        np.ones((6, 3)),
+        -np.ones((7, 3)),
+        random.standard_normal((512, 64)),
+        random.standard_normal((511, 64)) ** 3,
+    ):
+        q, scale = eight_bit_weights(weight.astype(np.float32))
+        padded = np.zeros((len(q) + len(q) % 2, q.shape[1]), int)
+        padded[: len(q)] = q
+        pairs = padded.reshape(-1, 2, q.shape[1])
+        for sign in (1, -1):  # unsigned activations, at most 255
+            assert (255 * (sign * pairs).clip(0).sum(axis=1)).max() <= 32767
+        assert np.abs(q * scale - weight).max() <= scale.max() / 2 * 1.001
+        assert np.abs(q).max() >= 63
+
+
+def test_an_empty_column_stays_zero() -> None:
+    weight = np.zeros((64, 4), np.float32)
+    weight[:, 1] = np.linspace(-1, 1, 64)
+    for precision in PRECISIONS:
+        session = _product(precision, weight, np.zeros(4, np.float32))
+        y = session.run(None, {"x": np.ones((1, 64), np.float32)})[0]
+        assert np.array_equal(y[0, [0, 2, 3]], np.zeros(3))
+
+
+@pytest.mark.parametrize("features", [32, 70, 128])
+def test_four_bits_are_near_for_any_width(features: int) -> None:
+    random = np.random.default_rng(features)
+    weight = random.standard_normal((features, 48)).astype(np.float32)
+    packed, scales = four_bit_weights(weight)
+    q = np.stack([packed & 15, packed >> 4], axis=-1).reshape(48, -1, 32).astype(int) - 8
+    back = (q * scales[..., None]).reshape(48, -1)[:, :features].T
+    assert np.sqrt(np.square(back - weight).mean()) < 0.12
+    x = random.uniform(-1, 1, (3, features)).astype(np.float32)
+    found = _product("int4", weight, np.zeros(48, np.float32)).run(None, {"x": x})[0]
+    np.testing.assert_allclose(found, x @ back, atol=0.02 * np.sqrt(features))
+
+
+def test_eight_bits_are_near() -> None:
+    random = np.random.default_rng(0)
+    weight = random.standard_normal((128, 48)).astype(np.float32)
+    bias = random.standard_normal(48).astype(np.float32)
+    x = random.uniform(-1, 1, (3, 128)).astype(np.float32)
+    found = _product("int8", weight, bias).run(None, {"x": x})[0]
+    np.testing.assert_allclose(found, x @ weight + bias, atol=0.25)
+
+
+def test_a_twin_with_dynamic_scales_is_refused(folder: Path) -> None:
+    """What this library must not do: a scale that is computed from the whole batch."""
+    model = onnx.load(folder / "step.int8.onnx")
+    changed = []
+    for node in model.graph.node:
+        if node.op_type == "QuantizeLinear":
+            continue
+        if node.op_type == "MatMulIntegerToFloat":
+            source = next(
+                n for n in model.graph.node if n.output and n.output[0] == node.input[0]
+            ).input[0]
+            inputs = [source, node.input[1], node.input[3], node.input[5], *node.input[6:]]
+            node = helper.make_node(
+                "DynamicQuantizeMatMul", inputs, list(node.output), domain="com.microsoft"
+            )
+        changed.append(node)
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in changed]
+    del model.graph.node[:]
+    model.graph.node.extend(copies)
+    bundle = Bundle.open(folder)
+    sounds = bundled_sounds(bundle.manifest.rate)
+    compare(bundle, "int8", sounds)
+    onnx.save(model, folder / "step.int8.onnx")
+    with pytest.raises(NearfutureError, match="depend on the streams beside it"):
+        compare(bundle, "int8", sounds)
+
+
+def test_a_twin_that_gives_no_numbers_is_refused(folder: Path) -> None:
+    bundle = Bundle.open(folder)
+    model = onnx.load(folder / "step.int8.onnx", load_external_data=False)
+    scales = [one for one in model.graph.initializer if one.name == "product.3.scale"]
+    scales[0].raw_data = np.full(128, np.nan, np.float32).tobytes()
+    (folder / "step.int8.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(NearfutureError, match="not finite"):
+        compare(bundle, "int8", bundled_sounds(bundle.manifest.rate))
+
+
+def test_error_rates_are_measured_where_texts_are_given(folder: Path) -> None:
+    sounds = given_sounds([SPEECH, SPEECH, SPEECH[::-1].copy()], ["", "abc abc", ""])
+    errors = quantize(folder, ["int8"], sounds)["int8"]
+    assert errors.cer is not None
+    assert errors.float32_cer is not None
+    said = load(folder, precision="int8").transcribe(SPEECH).committed
+    assert errors.cer > 0 or said == "abc abc"
+    assert errors.audio == "calibrated on 2 recordings, measured on 1 others"
+    assert Bundle.open(folder).manifest.precisions["int8"] == errors
+
+
+def test_twins_share_what_they_do_not_change(folder: Path) -> None:
+    places = {
+        entry.value
+        for tensor in graph(folder, "step.int8.onnx").initializer
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    assert places == {"weights.bin", "weights.int8.bin"}
+
+
+def test_schema_2_only_where_there_are_twins(twins: Path, bundle_folder: Path) -> None:
+    def schema(folder: Path) -> int:
+        return int(json.loads((folder / "model.json").read_text(encoding="utf-8"))["schema"])
+
+    assert (schema(twins), schema(bundle_folder)) == (2, 1)
+    assert Bundle.open(bundle_folder).manifest.precisions == {}
+
+
+def test_an_export_leaves_no_twins_of_an_older_one(
+    folder: Path, bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(model: Recognizer, draft: Path, *about: object) -> None:
+        shutil.copytree(bundle_folder, draft, dirs_exist_ok=True)
+
+    monkeypatch.setattr(exporting, "_write", write)
+    monkeypatch.setattr(exporting, "verify", lambda model, draft: 0.0)
+    exported(wide(), folder)
+    assert not [path.name for path in folder.iterdir() if "int" in path.name]
+    assert Bundle.open(folder).manifest.precisions == {}
+
+
+def test_twins_are_replaced(folder: Path) -> None:
+    before = Bundle.open(folder).manifest
+    quantize(folder, ["int8"], given_sounds([SPEECH, 0.1 * SPEECH]))
+    after = Bundle.open(folder).manifest
+    assert list(after.precisions) == ["int4", "int8"]
+    assert after.precisions["int4"] == before.precisions["int4"]
+    assert after.precisions["int8"].audio.startswith("calibrated on 1")
+    assert after.precisions["int8"].cer is None
+
+
+def test_what_is_interrupted_leaves_a_sound_bundle(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(quantization, "compare", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        quantize(folder, ["int8"])
+    bundle = Bundle.open(folder)
+    assert list(bundle.manifest.precisions) == ["int4"]
+    assert not any((folder / name).exists() for name in twin_files("int8"))
+    Engine(bundle, precision="int4")
+
+
+def test_what_cannot_be_quantised_is_refused(
+    twins: Path, bundle_folder: Path, twin_folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(NearfutureError, match="no precision 'int3': choose int8 or int4"):
+        quantize(twins, ["int3"])
+    with pytest.raises(NearfutureError, match="bidirectional"):
+        quantize(twin_folder)
+    with pytest.raises(NearfutureError, match="no folder"):
+        quantize(tmp_path / "model.zip")
+    for precision in PRECISIONS:
+        with pytest.raises(NearfutureError, match="no matrix product large enough"):
+            quantize(bundle_folder, [precision])
+    with pytest.raises(NearfutureError, match="name it in precisions"):
+        exported(wide(), tmp_path / "x", sounds=given_sounds([SPEECH, SPEECH]))
+    with pytest.raises(NearfutureError, match="no precision 'int3'"):
+        exported(wide(), tmp_path / "x", precisions=["int3"])
+    with pytest.raises(NearfutureError, match="at least 2, not 1"):
+        given_sounds([SPEECH])
+    with pytest.raises(NearfutureError, match="1 texts are not one for each of 2"):
+        given_sounds([SPEECH, SPEECH], ["a"])
+    assert FLOAT32 not in quantization.PRECISIONS
+    Bundle.open(bundle_folder)

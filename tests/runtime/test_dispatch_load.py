@@ -1,0 +1,133 @@
+"""A dispatcher knows its load, and says no to new streams before old ones suffer."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+from nearfuture.error import NearfutureError
+from nearfuture.runtime import Bundle, Busy, Dispatcher
+from nearfuture.runtime.admission import Load
+from nearfuture.runtime.meter import Meter
+from tests.runtime.dispatching import Listener, gated
+
+SILENCE = np.zeros(3000, np.float32)
+
+
+@pytest.fixture(scope="module")
+def bundle(bundle_folder: Path) -> Bundle:
+    return Bundle.open(bundle_folder)
+
+
+@pytest.fixture
+def dispatcher(bundle: Bundle) -> Iterator[Dispatcher]:
+    """Of a machine on which a round takes 5 ms and 0.25 ms a stream, whatever this one does."""
+    with Dispatcher(bundle, threads=1, most_streams=128) as made:
+        made._places._load = Load([1, 128], [0.00525, 0.037], quantum_s=0.04)
+        yield made
+
+
+def test_streams_are_let_in_up_to_the_limit_of_the_load(dispatcher: Dispatcher) -> None:
+    # 0.8 · 40 ms = 32 ms = 5 ms + 108 · 0.25 ms
+    streams = [dispatcher.open(deliver=print) for _ in range(108)]
+    with pytest.raises(Busy, match=r"108 streams are open, .* load to 0\.81, .* 0\.80") as told:
+        dispatcher.open(deliver=print)
+    assert isinstance(told.value, NearfutureError)
+    assert (told.value.streams, told.value.limit) == (108, 0.8)
+    assert told.value.load == pytest.approx((5 + 109 * 0.25) / 40)
+    stats = dispatcher.stats()
+    assert stats.load == pytest.approx(0.8)
+    assert stats.load_limit == 0.8
+    assert (stats.streams, stats.opened, stats.refused) == (108, 108, 1)
+    streams[7].close()
+    dispatcher.open(deliver=print)
+
+
+def test_a_machine_that_has_become_slow_lets_fewer_in(dispatcher: Dispatcher) -> None:
+    for _ in range(50):
+        dispatcher._places._load.record(1, 2 * 0.00525, now=perf_counter())
+    for _ in range(44):  # 2 · (5 + 0.25 · 44) = 32
+        dispatcher.open(deliver=print)
+    with pytest.raises(Busy):
+        dispatcher.open(deliver=print)
+
+
+def test_no_more_than_most_streams(bundle: Bundle) -> None:
+    with Dispatcher(bundle, threads=1, most_streams=3, most_load=1e6) as dispatcher:
+        for _ in range(3):
+            dispatcher.open(deliver=print)
+        with pytest.raises(Busy, match="3 streams are open, the most there may be"):
+            dispatcher.open(deliver=print)
+
+
+def test_one_stream_is_let_in_whatever_the_load(bundle: Bundle) -> None:
+    with Dispatcher(bundle, threads=1, most_streams=3, most_load=1e-9) as dispatcher:
+        dispatcher.open(deliver=print)
+        with pytest.raises(Busy, match="load"):
+            dispatcher.open(deliver=print)
+
+
+def test_rounds_count_in_the_load_for_some_seconds_only() -> None:
+    load = Load([1, 10], [0.01, 0.02], quantum_s=0.04)
+    assert load.of(10) == 0.5
+    load.record(10, 0.06, now=100.0)
+    load.record(10, 0.02, now=101.0)
+    assert load.of(10, now=101.0) == 1.0
+    assert load.of(1, now=101.0) == 0.5
+    assert load.of(10, now=105.5) == 0.5  # the first is forgotten
+    assert load.of(10, now=110.0) == 0.5
+    load.record(0, 0.02, now=101.0)  # endings take time too
+    assert load.of(10, now=101.0) == 1.25
+
+
+def test_a_load_keeps_bounded_memory() -> None:
+    load = Load([1], [0.01], quantum_s=0.04)
+    for i in range(10_000):
+        load.record(1, 0.01, now=i / 1000)
+    assert len(load._rounds) < 1000
+
+
+def test_a_meter_keeps_bounded_memory() -> None:
+    meter = Meter()
+    for i in range(20_000):
+        meter.round(1, compute_ms=[float(i)], final_ms=[float(i)], spent_s={})
+    assert meter.latency_ms()["compute_p50_ms"] == pytest.approx(20_000 - 2048, abs=1)
+
+
+def test_stats_say_what_happened(dispatcher: Dispatcher) -> None:
+    listeners = [Listener() for _ in range(6)]
+    with gated(dispatcher) as gate:
+        streams = [listener.open(dispatcher) for listener in listeners]
+        streams[0].accept(SILENCE[:120])
+        gate.begun()
+        for stream in streams[1:]:
+            stream.accept(SILENCE)
+        waiting = dispatcher.stats()
+        assert waiting.behind_s > 0
+    for stream, listener in zip(streams, listeners, strict=True):
+        stream.finish()
+        listener.wait()
+    dispatcher.close()
+    stats = dispatcher.stats()
+    assert stats.behind_s == 0
+    assert (stats.opened, stats.closed, stats.streams) == (6, 6, 0)
+    assert sum(stats.batch_sizes.values()) == stats.rounds
+    # The first stream's short quantum; of the others one each, (3000 - 120) / 320 more.
+    steps = sum(size * count for size, count in stats.batch_sizes.items())
+    assert steps == 1 + 5 * (1 + 9)
+    assert stats.batch_sizes[5] >= 9
+    assert stats.compute_p50_ms is not None
+    assert stats.final_p98_ms is not None
+    assert 0 < stats.compute_p50_ms <= (stats.compute_p98_ms or 0)
+    assert {"gather", "run", "scatter", "read", "deliver", "finish"} <= set(stats.spent_s)
+    assert all(seconds >= 0 for seconds in stats.spent_s.values())
+
+
+def test_the_start_up_measurement_leaves_no_trace(bundle: Bundle) -> None:
+    with Dispatcher(bundle, threads=1, most_streams=5) as dispatcher:
+        stats = dispatcher.stats()
+        assert dispatcher._batch.pool.free == 5
+    assert (stats.rounds, stats.opened, stats.closed, stats.batch_sizes) == (0, 0, 0, {})
+    assert stats.compute_p50_ms is None

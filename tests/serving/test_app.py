@@ -1,0 +1,163 @@
+"""The doors of the server: keys, sizes, health, metrics, and ports of their own."""
+
+import json
+import ssl
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+
+from nearfuture.error import NearfutureError
+from nearfuture.runtime import Dispatcher, Model
+from nearfuture.serving.limits import Limits, Refused, Settings
+from nearfuture.serving.server import Address, bound
+from tests.serving.served import Served, hello, running, said, send, stream, transcript
+from tests.serving.served import until_the_end as rest
+
+SPEECH = said("flite-slt-720")
+KEY = Settings(api_key="se+cret", limits=Limits(drain_s=0.1))
+
+
+def test_it_says_what_it_serves(served: Served) -> None:
+    status, page = served.get("/")
+    about = json.loads(page)
+    assert status == 200
+    assert about["models"]["digits"]["budgets_ms"] == [55.0, 215.0, 375.0, 815.0]
+    assert about["protocols"]["stream"] == ["/stream"]
+    assert json.loads(served.get("/health")[1]) == {"status": "alive"}
+    assert json.loads(served.get("/ready")[1]) == {"status": "ready", "streams": 0}
+    assert served.get("/nowhere")[0] == 404
+
+
+def test_a_full_server_is_not_ready(engine: Dispatcher) -> None:
+    with running(engine, most_streams=1) as served:
+        with served.connect() as client:
+            hello(client)
+            status, page = served.get("/ready")
+            assert (status, json.loads(page)["error"]["code"]) == (503, "busy")
+            assert served.get("/health")[0] == 200
+            assert "nearfuture_ready 0.0" in served.get("/metrics")[1].decode()
+            send(client, "finish")
+            rest(client)
+        assert served.get("/ready")[0] == 200
+
+
+@pytest.mark.parametrize("header", [None, "Bearer wrong", "Bearer ", "Basic se+cret", "se+cret"])
+def test_without_the_key_nothing_but_health(engine: Dispatcher, header: str | None) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    with running(engine, settings=KEY) as served:
+        for path in ("/", "/metrics", "/v1/audio/transcriptions", "/nowhere"):
+            assert served.get(path, **headers)[0] == 401
+        assert served.get("/health", **headers)[0] == 200
+        assert served.get("/ready", **headers)[0] == 200
+        with pytest.raises(InvalidStatus) as refused, served.connect(additional_headers=headers):
+            pass
+        assert refused.value.response.status_code == 401
+        assert json.loads(refused.value.response.body)["error"]["code"] == "unauthorized"
+        assert (
+            'code="unauthorized"} 5.0'
+            in served.get("/metrics", Authorization="Bearer se+cret")[1].decode()
+        )
+
+
+def test_with_the_key_all_is_well(engine: Dispatcher) -> None:
+    with running(engine, settings=KEY) as served:
+        bearer = {"Authorization": "bearer se+cret"}
+        assert served.get("/", **bearer)[0] == 200
+        with served.connect(additional_headers=bearer) as client:
+            assert hello(client)["type"] == "ready"
+        offered = ["nearfuture.stream.v1", "openai-insecure-api-key.se+cret"]
+        with served.connect(subprotocols=offered) as client:
+            assert hello(client)["type"] == "ready"
+
+
+@pytest.mark.parametrize("key", ["", "schlüssel"])
+def test_a_key_that_no_header_can_carry(key: str) -> None:
+    with pytest.raises(NearfutureError, match="API key"):
+        Settings(api_key=key)
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "se+cret" not in repr(KEY)
+
+
+def test_a_body_that_is_too_big_is_refused(engine: Dispatcher) -> None:
+    with running(engine, most_file_bytes=1000) as served:
+        url = f"http://127.0.0.1:{served.port}/v1/audio/transcriptions"
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(url, data=bytes(100_000), timeout=30)
+        with refused.value as answer:
+            assert answer.code == 413
+
+
+def test_metrics_count_what_happened(engine: Dispatcher) -> None:
+    with running(engine) as served:
+        stream(served, SPEECH)
+        with served.connect() as client:
+            hello(client)
+            page = served.get("/metrics")[1].decode()
+            assert 'nearfuture_streams{model="digits",protocol="stream"} 1.0' in page
+        page = served.get("/metrics")[1].decode()
+    assert 'nearfuture_streams_opened_total{model="digits",protocol="stream"} 2.0' in page
+    assert 'nearfuture_streams_ended_total{finished="true",model="digits"} 1.0' in page
+    assert f'nearfuture_audio_seconds_total{{model="digits"}} {len(SPEECH) / 8000:.3f}'[:-1] in page
+    assert 'nearfuture_finalisation_seconds_count{model="digits"} 1.0' in page
+    assert 'nearfuture_compute_ms{model="digits",quantile="0.98"}' in page
+    assert 'nearfuture_batch_size_bucket{le="+Inf",model="digits"}' in page
+    assert "nearfuture_ready 1.0" in page
+
+
+def test_a_protocol_may_have_a_port_of_its_own(engine: Dispatcher, offline: Model) -> None:
+    with running(engine, roots=["stream"]) as served:
+        for path in ("", "/", "/stream", "/any/path"):
+            with connect(f"ws://127.0.0.1:{served.ports[1]}{path}", compression=None) as client:
+                hello(client, budget_ms=400)
+                client.send(SPEECH.tobytes())
+                send(client, "finish")
+                assert transcript(rest(client)) == offline.transcribe(SPEECH).committed
+        other = Served(served.service, served.ports[1:], served.loop, served.stop)
+        assert other.get("/health")[0] == 200
+
+
+def test_a_port_in_use_is_named() -> None:
+    taken = bound([Address("127.0.0.1", 0)])
+    port = taken[0].getsockname()[1]
+    with pytest.raises(NearfutureError, match=rf"127\.0\.0\.1:{port}: address already in use"):
+        bound([Address("127.0.0.1", 0), Address("127.0.0.1", port)])
+    taken[0].close()
+
+
+def test_tls(engine: Dispatcher, offline: Model) -> None:
+    folder = Path(__file__).parent / "tls"
+    tls = (folder / "certificate.pem", folder / "key.pem")
+    trust = ssl.create_default_context(cafile=str(tls[0]))
+    with (
+        running(engine, tls=tls) as served,
+        connect(f"wss://localhost:{served.port}/stream", ssl=trust) as client,
+    ):
+        hello(client, budget_ms=400)
+        client.send(SPEECH.tobytes())
+        send(client, "finish")
+        assert transcript(rest(client)) == offline.transcribe(SPEECH).committed
+
+
+@pytest.mark.parametrize("tls", [("no", "no"), (__file__, __file__)])
+def test_certificates_that_cannot_be_used(engine: Dispatcher, tls: tuple[str, str]) -> None:
+    files = (Path(tls[0]), Path(tls[1]))
+    with pytest.raises(NearfutureError, match="cannot be used"), running(engine, tls=files):
+        pass
+
+
+@pytest.mark.parametrize("name", ["most_streams", "most_seconds", "most_message_bytes", "idle_s"])
+@pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
+def test_a_limit_that_is_none(name: str, value: float) -> None:
+    with pytest.raises(NearfutureError, match=name):
+        Limits(**{name: value})  # type: ignore[arg-type]
+
+
+def test_a_model_that_is_not_served(served: Served) -> None:
+    with pytest.raises(Refused, match="there is no model 'x' here: digits"):
+        served.service.dispatcher("x")

@@ -1,0 +1,363 @@
+"""Clients that break off, do not read, send nonsense, or come in crowds: no one else notices."""
+
+import json
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from nearfuture.runtime import Dispatcher, Model
+from tests.serving.served import (
+    Served,
+    dispatcher,
+    hello,
+    receive,
+    reset,
+    running,
+    said,
+    send,
+    soon,
+    stream,
+    transcript,
+    until_the_end,
+)
+
+SPEECH = said("flite-slt-720", "flite-rms-991")
+
+
+def still_works(served: Served, offline: Model) -> None:
+    updates = stream(served, SPEECH, budget_ms=400)
+    assert transcript(updates) == offline.transcribe(SPEECH).committed
+
+
+@pytest.mark.parametrize("heard", [0, 1, 4801, 9000])
+def test_a_reset_in_the_middle_of_a_word_frees_the_place(
+    served: Served, offline: Model, heard: int
+) -> None:
+    with served.connect() as client:
+        hello(client)
+        client.send(SPEECH.tobytes()[:heard])
+        assert served.service.streams == 1
+        reset(client)
+        assert soon(lambda: served.service.streams == 0, 1.0)
+    assert served.service.dispatcher().stats().streams == 0
+    still_works(served, offline)
+
+
+def test_leaving_before_hello_or_with_a_proper_goodbye(served: Served, offline: Model) -> None:
+    with served.connect():
+        pass
+    with served.connect() as client:
+        hello(client)
+        client.send(bytes(999))
+    assert soon(lambda: served.service.streams == 0, 1.0)
+    still_works(served, offline)
+
+
+def test_a_socket_that_says_nothing_or_nonsense(served: Served, offline: Model) -> None:
+    silent = socket.create_connection(("127.0.0.1", served.port))
+    for nonsense in (b"\x00" * 100, b"GET /stream HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", served.port)) as raw:
+            raw.sendall(nonsense)
+            raw.settimeout(10)
+            assert b"400" in raw.recv(1000)[:20]
+    still_works(served, offline)
+    silent.close()
+
+
+def test_a_slow_reader_misses_no_final_and_delays_nobody(served: Served, offline: Model) -> None:
+    speech = said(*["flite-slt-720", "flite-rms-991"] * 6)
+    with served.connect(max_queue=1) as client:
+        hello(client, budget_ms=400)
+        data = speech.tobytes()
+        for at in range(0, len(data), 8000):
+            client.send(data[at : at + 8000])
+        send(client, "finish")
+        still_works(served, offline)  # while this one reads nothing
+        updates = until_the_end(client)
+    assert transcript(updates) == offline.transcribe(speech).committed
+    assert sum(update["final"] for update in updates) >= 12
+
+
+def test_who_reads_nothing_at_all_is_disconnected(engine: Dispatcher) -> None:
+    from nearfuture.serving.connection import Connection
+    from nearfuture.serving.limits import Limits, Refused, Settings
+    from nearfuture.serving.service import Service
+
+    class Stuck:
+        async def send_text(self, text: str) -> None:
+            await asyncio.Event().wait()
+
+    import asyncio
+
+    async def main() -> None:
+        service = Service({"digits": engine}, Settings(limits=Limits(idle_s=0.05)))
+        connection = Connection(Stuck(), service)  # type: ignore[arg-type]
+        with pytest.raises(Refused, match=r"taken nothing for 0\.05 s"):
+            await connection.send("?")
+        await connection.close()  # would wait as long again
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_who_sends_nothing_is_told_and_disconnected(engine: Dispatcher) -> None:
+    with running(engine, idle_s=0.3) as served, served.connect() as client:
+        hello(client)
+        (error,) = until_the_end(client)
+        assert (error["code"], client.protocol.close_code) == ("idle", 1008)
+
+
+def test_who_waits_for_a_slow_server_is_not_idle(offline: Model) -> None:
+    with dispatcher() as engine, running(engine, idle_s=0.5) as served:
+        step, slow = engine._batch.step, threading.Event()
+
+        def slowly(*args: Any) -> Any:
+            time.sleep(0.0 if slow.is_set() else 0.05)
+            return step(*args)
+
+        engine._batch.step = slowly  # type: ignore[method-assign]
+        updates = stream(served, SPEECH, budget_ms=400)
+        slow.set()
+    assert transcript(updates) == offline.transcribe(SPEECH).committed
+
+
+def test_a_ping_of_the_protocol_keeps_it_alive(engine: Dispatcher) -> None:
+    with running(engine, idle_s=2.0) as served, served.connect() as client:
+        hello(client)
+        for _ in range(15):
+            time.sleep(0.2)
+            send(client, "ping")
+            assert receive(client)["type"] == "pong"
+
+
+def test_a_connection_and_its_audio_have_a_longest(engine: Dispatcher) -> None:
+    with running(engine, most_seconds=3.0) as served:
+        with served.connect() as client:
+            hello(client)
+            client.send(bytes(2 * 8000 * 3 + 2))
+            errors = [m for m in until_the_end(client) if m["type"] == "error"]
+            assert errors[0]["code"] == "too_long"
+            assert "3 s of audio" in errors[0]["message"]
+        with served.connect() as client:
+            hello(client)
+            pinging = threading.Event()
+
+            def ping() -> None:
+                with suppress(ConnectionClosed):
+                    while not pinging.wait(0.05):
+                        send(client, "ping")
+
+            pinger = threading.Thread(target=ping)
+            pinger.start()
+            *pongs, error = until_the_end(client)
+            pinging.set()
+            pinger.join()
+            assert {pong["type"] for pong in pongs} == {"pong"}
+            assert (error["code"], client.protocol.close_code) == ("too_long", 1008)
+
+
+def test_ten_megabytes_in_one_frame_are_too_big(served: Served, offline: Model) -> None:
+    with served.connect() as client:
+        hello(client)
+        with suppress(ConnectionClosed):
+            client.send(bytes(10_000_000))
+        assert until_the_end(client) == []
+        assert client.protocol.close_code == 1009
+    assert soon(lambda: served.service.streams == 0, 1.0)
+    still_works(served, offline)
+
+
+def test_a_frame_as_large_as_may_be(served: Served, offline: Model) -> None:
+    silence = np.zeros((1 << 19) - len(SPEECH), np.int16)
+    speech = np.concatenate([SPEECH, silence])
+    with served.connect() as client:
+        hello(client, budget_ms=400)
+        client.send(speech.tobytes())
+        send(client, "finish")
+        updates = until_the_end(client)
+    assert transcript(updates) == offline.transcribe(SPEECH).committed
+    assert updates[-1]["audio_ms"] == len(speech) / 8
+
+
+def test_reconnecting_in_crowds_at_the_limit(offline: Model, engine: Dispatcher) -> None:
+    with (
+        running(engine, most_streams=2) as served,
+        served.connect() as first,
+        served.connect() as second,
+    ):
+        hello(first, budget_ms=400)
+        hello(second)
+        refused: list[str] = []
+
+        def knock() -> None:
+            for _ in range(10):
+                with served.connect() as client:
+                    answer = hello(client)
+                    refused.append(answer["code"])
+                    until_the_end(client)
+                    assert client.protocol.close_code == 1013
+
+        crowd = [threading.Thread(target=knock) for _ in range(5)]
+        for one in crowd:
+            one.start()
+        first.send(SPEECH.tobytes())
+        for one in crowd:
+            one.join(60)
+        assert refused == ["busy"] * 50
+        send(first, "finish")
+        assert transcript(until_the_end(first)) == offline.transcribe(SPEECH).committed
+        second.close()
+        assert soon(lambda: served.service.streams == 0)
+        still_works(served, offline)
+        counted = served.get("/metrics")[1].decode()
+        assert 'nearfuture_refusals_total{code="busy"} 50.0' in counted
+
+
+@pytest.mark.parametrize("message", ["garbage", '{"type": "finish"}'])
+def test_who_has_been_sent_away_finds_the_place_free(engine: Dispatcher, message: str) -> None:
+    with running(engine, most_streams=1) as served:
+        for _ in range(20):
+            with served.connect() as client:
+                assert hello(client)["type"] == "ready"
+                client.send(message)
+                while receive(client)["type"] != ("error" if message == "garbage" else "update"):
+                    pass
+                with suppress(ConnectionClosed):
+                    receive(client)
+
+
+def test_too_many_connections_are_refused_at_the_door(engine: Dispatcher) -> None:
+    with running(engine, most_connections=2) as served:
+        with served.connect(), served.connect():
+            with pytest.raises(InvalidStatus) as refused:
+                served.connect()
+            assert refused.value.response.status_code == 503
+            assert served.get("/health")[0] == 200
+        assert soon(lambda: served.get("/")[0] == 200)
+
+
+def test_many_short_lives_leave_nothing_behind(served: Served, offline: Model) -> None:
+    for life in range(40):
+        with served.connect() as client:
+            hello(client)
+            client.send(SPEECH.tobytes()[: 997 * life])
+            if life % 2:
+                reset(client)
+    assert soon(lambda: served.service.streams == 0)
+    assert soon(lambda: served.service.dispatcher().stats().streams == 0)
+    still_works(served, offline)
+
+
+def test_more_than_may_wait_is_waited_for(offline: Model) -> None:
+    speech = said(*["flite-slt-720", "flite-rms-991"] * 4)
+    with dispatcher(most_waiting_s=1.0) as engine, running(engine, most_waiting_s=1.0) as served:
+        updates = stream(served, speech, budget_ms=400)
+    assert transcript(updates) == offline.transcribe(speech).committed
+
+
+def test_streams_at_once_are_strangers(served: Served, offline: Model) -> None:
+    clips = [said(name) for name in ("flite-slt-720", "flite-rms-991", "flite-rms-3602")]
+    heard: dict[int, str] = {}
+
+    def one(number: int) -> None:
+        random = np.random.default_rng(number)
+        sizes = random.integers(1, 2000, 20).tolist()
+        heard[number] = transcript(stream(served, clips[number % 3], sizes, budget_ms=400))
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    expected = [offline.transcribe(clip).committed for clip in clips]
+    assert heard == {number: expected[number % 3] for number in range(9)}
+
+
+def test_health_answers_while_everybody_sends_as_fast_as_possible(served: Served) -> None:
+    speech = said(*["flite-slt-720", "flite-rms-991"] * 6)
+    closed: list[int | None] = []
+
+    def busy() -> None:
+        with served.connect() as client:
+            hello(client)
+            client.send(speech.tobytes())
+            send(client, "finish")
+            until_the_end(client)
+            closed.append(client.protocol.close_code)
+
+    clients = [threading.Thread(target=busy) for _ in range(6)]
+    for client in clients:
+        client.start()
+    answered = 0
+    while any(client.is_alive() for client in clients):
+        assert served.get("/health")[0] == 200
+        answered += 1
+    assert answered > 5
+    assert closed == [1000] * 6
+
+
+def test_a_broken_engine_is_told_and_shows(offline: Model) -> None:
+    def boom(*args: object) -> None:
+        raise MemoryError("no more")
+
+    with dispatcher() as engine, running(engine) as served:
+        with served.connect() as client:
+            hello(client)
+            engine._batch.step = boom  # type: ignore[method-assign]
+            client.send(SPEECH.tobytes())
+            errors = [m for m in until_the_end(client) if m["type"] == "error"]
+            assert errors[0]["code"] == "internal"
+            assert client.protocol.close_code == 1011
+        assert served.get("/health")[0] == 500
+        assert served.get("/ready")[0] == 500
+        with served.connect() as client:
+            assert hello(client)["code"] == "internal"
+
+
+def test_a_drain_lets_streams_finish_and_refuses_new_ones(
+    offline: Model, engine: Dispatcher
+) -> None:
+    with running(engine, drain_s=60.0) as served, served.connect() as client:
+        hello(client, budget_ms=400)
+        client.send(SPEECH[:9000].tobytes())
+        served.stop()
+        assert soon(lambda: served.service.draining)
+        assert served.get("/ready")[0] == 503
+        assert served.get("/health")[0] == 200
+        with served.connect() as other:
+            assert hello(other)["code"] == "draining"
+            until_the_end(other)
+            assert other.protocol.close_code == 1012
+        client.send(SPEECH[9000:].tobytes())
+        send(client, "finish")
+        assert transcript(until_the_end(client)) == offline.transcribe(SPEECH).committed
+        assert client.protocol.close_code == 1000
+
+
+def test_who_does_not_finish_in_time_gets_the_tail_of_what_was_heard(
+    offline: Model, engine: Dispatcher
+) -> None:
+    with running(engine, drain_s=0.2) as served, served.connect() as client:
+        hello(client, budget_ms=400)
+        client.send(SPEECH[:9000].tobytes())
+        served.stop()
+        updates = until_the_end(client)
+        assert transcript(updates) == offline.transcribe(SPEECH[:9000]).committed
+        assert updates[-1]["ended"]
+        assert client.protocol.close_code in (1000, 1012)
+
+
+def test_text_where_audio_is_due_and_audio_where_text_is(served: Served, offline: Model) -> None:
+    with served.connect() as client:
+        hello(client)
+        client.send("".join(chr(c) for c in range(32, 2000)))
+        assert until_the_end(client)[0]["code"] == "bad_message"
+    with served.connect() as client:
+        client.send(json.dumps({"type": "hello"}).encode())
+        assert until_the_end(client)[0]["code"] == "bad_message"
+    still_works(served, offline)

@@ -1,0 +1,227 @@
+"""One live stream as protocols use it: order, back-pressure, slow readers, any end at any time."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nearfuture.decoding import Endpoint
+from nearfuture.error import NearfutureError
+from nearfuture.runtime import Busy, Dispatcher, Model
+from nearfuture.serving.limits import Limits, Refused
+from nearfuture.serving.session import Session, Update
+from tests.serving.served import dispatcher, said
+
+SPEECH = said("flite-slt-720", "flite-rms-991")
+
+
+def run(main: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    asyncio.run(asyncio.wait_for(main(), 120))
+
+
+async def ended(session: Session) -> list[Update]:
+    return [update async for update in session.updates()]
+
+
+def text(updates: list[Update]) -> str:
+    said = ""
+    for update in updates:
+        if update.final and update.committed:
+            said += ("" if update.continues or not said else " ") + update.committed
+    return said
+
+
+def test_a_reader_who_comes_late_finds_every_end_and_little_else(
+    engine: Dispatcher, offline: Model
+) -> None:
+    async def main() -> None:
+        async with Session(engine, budget_ms=400, endpoint=Endpoint()) as session:
+            await session.hear(SPEECH)
+            await session.finish()
+            while engine.stats().streams:
+                await asyncio.sleep(0.01)
+            updates = await ended(session)
+        assert [update.final for update in updates] == [True, True]
+        assert text(updates) == offline.transcribe(SPEECH).committed
+
+    run(main)
+
+
+def test_a_mid_word_border_says_so(engine: Dispatcher, offline: Model) -> None:
+    async def main() -> None:
+        rule = Endpoint(silence_ms=120, longest_ms=120)
+        async with Session(engine, budget_ms=400, endpoint=rule) as session:
+            await session.hear(SPEECH)
+            await session.finish()
+            updates = await ended(session)
+        assert any(update.continues for update in updates)
+        assert text(updates) == offline.transcribe(SPEECH).committed
+
+    run(main)
+
+
+def test_hearing_waits_while_too_much_waits(offline: Model) -> None:
+    async def main() -> None:
+        limits = Limits(most_waiting_s=0.5)
+        with dispatcher(most_waiting_s=0.5) as engine:
+            async with Session(engine, budget_ms=400, limits=limits) as session:
+                hearing = asyncio.create_task(session.hear(SPEECH))
+                most = 0.0
+                while not hearing.done():
+                    most = max(most, session.waiting_s)
+                    await asyncio.sleep(0)
+                await hearing
+                await session.finish()
+                assert text(await ended(session)) == offline.transcribe(SPEECH).committed
+        assert 0 < most <= 0.5
+
+    run(main)
+
+
+def test_hearing_waits_for_a_reader_with_too_many_ends_to_read(
+    engine: Dispatcher, offline: Model
+) -> None:
+    async def main() -> None:
+        speech = said(*["flite-slt-720"] * 6)
+        limits = Limits(most_unread=2, most_waiting_s=2.0)
+        async with Session(engine, budget_ms=400, endpoint=Endpoint(), limits=limits) as session:
+            hearing = asyncio.create_task(session.hear(speech))
+            heard_s = -1.0
+            while session.heard_s > heard_s or session.waiting_s > 1.0:  # until it stands still
+                heard_s = session.heard_s
+                await asyncio.sleep(0.5)
+            assert not hearing.done()
+            assert session.heard_s < len(speech) / 8000 - 2
+            reading = asyncio.create_task(ended(session))
+            await hearing
+            await session.finish()
+            assert text(await reading) == offline.transcribe(speech).committed
+
+    run(main)
+
+
+def test_a_close_at_any_point_frees_the_place_and_wakes_everybody(engine: Dispatcher) -> None:
+    async def main() -> None:
+        for heard in (0, 1, 5000, len(SPEECH)):
+            session = Session(engine)
+            reading = asyncio.create_task(ended(session))
+            await session.hear(SPEECH[:heard])
+            await session.close()
+            await session.close()
+            await reading
+            assert engine.stats().streams == 0
+            with pytest.raises(NearfutureError, match="closed"):
+                await session.hear(SPEECH)
+            with pytest.raises(NearfutureError, match="closed"):
+                await session.finish()
+
+    run(main)
+
+
+def test_a_close_ends_who_waits_to_be_heard() -> None:
+    async def main() -> None:
+        with dispatcher(most_waiting_s=0.3) as engine:
+            session = Session(engine, limits=Limits(most_waiting_s=0.3))
+            hearing = asyncio.create_task(session.hear(np.zeros(8000 * 600, np.int16)))
+            await asyncio.sleep(0.1)
+            await session.close()
+            with pytest.raises(NearfutureError, match=r"closed|ended"):
+                await hearing
+
+    run(main)
+
+
+def test_the_order_of_calls_is_kept(engine: Dispatcher, offline: Model) -> None:
+    async def main() -> None:
+        async with Session(engine, budget_ms=400) as session:
+            half = 9001
+            calls = [
+                session.hear(SPEECH[:half]),
+                session.flush(),
+                session.hear(SPEECH[half:]),
+                session.finish(),
+            ]
+            tasks = [asyncio.create_task(call) for call in calls]
+            updates = await ended(session)
+            await asyncio.gather(*tasks)
+        ends = [update for update in updates if update.final]
+        assert [update.committed for update in ends] == [
+            offline.transcribe(SPEECH[:half]).committed,
+            offline.transcribe(SPEECH[half:]).committed,
+        ]
+        assert [update.ended for update in ends] == [False, True]
+
+    run(main)
+
+
+def test_a_flush_of_nothing_says_nothing_once(engine: Dispatcher) -> None:
+    async def main() -> None:
+        async with Session(engine) as session:
+            await session.flush()
+            await session.flush()
+            await session.finish()
+            updates = await ended(session)
+        assert [(u.utterance, u.committed, u.ended) for u in updates if u.final] == [
+            (0, "", False),
+            (1, "", False),
+            (2, "", True),
+        ]
+
+    run(main)
+
+
+def test_a_flush_keeps_its_place_under_any_load() -> None:
+    async def main() -> None:
+        with dispatcher() as engine:
+            async with Session(engine) as one, Session(engine):
+                engine._places._most_load = 1e-9
+                with pytest.raises(Busy):
+                    Session(engine)
+                await one.hear(SPEECH[:4000])
+                await one.flush()
+                await one.hear(SPEECH[4000:8000])
+                await one.finish()
+                assert len([u for u in await ended(one) if u.final]) == 2
+
+    run(main)
+
+
+def test_more_audio_than_may_be_is_refused(engine: Dispatcher) -> None:
+    async def main() -> None:
+        async with Session(engine, limits=Limits(most_seconds=1.0)) as session:
+            await session.hear(SPEECH[:8000])
+            with pytest.raises(Refused, match="1 s of audio") as refused:
+                await session.hear(SPEECH[:1])
+            assert refused.value.code == "too_long"
+
+    run(main)
+
+
+def test_a_bad_chunk_changes_nothing(engine: Dispatcher, offline: Model) -> None:
+    async def main() -> None:
+        async with Session(engine, budget_ms=400) as session:
+            await session.hear(SPEECH[:5000])
+            with pytest.raises(NearfutureError, match="finite"):
+                await session.hear(np.array([0.0, np.inf], np.float32))
+            await session.hear(SPEECH[5000:])
+            await session.finish()
+            assert text(await ended(session)) == offline.transcribe(SPEECH).committed
+
+    run(main)
+
+
+def test_long_streams_hold_one_utterance(engine: Dispatcher) -> None:
+    async def main() -> None:
+        speech = said(*["flite-slt-720"] * 20)
+        async with Session(engine, endpoint=Endpoint()) as session:
+            reading = asyncio.create_task(ended(session))
+            await session.hear(speech)
+            await session.finish()
+            updates = await reading
+        assert len([u for u in updates if u.final]) >= 20
+        assert max(len(update.committed) for update in updates) < 40
+        assert max(len(update.words) for update in updates) < 8
+
+    run(main)

@@ -51,6 +51,8 @@ FLAGS = {
         "--epochs",
         "--batch-seconds",
         "--learning-rate",
+        "--regularise",
+        "--no-regularise",
         "--distill",
         "--shifts",
         "--delay-penalty",

@@ -32,6 +32,7 @@ PAGES = ROOT / "docs" / "experiments"
 HEADS = (0, 4, 8, 19)
 DISTILL = 3.0
 SHIFTS = {0: 2}
+REGULARISE = False
 """How the streaming model learns from its twin; `recipe.py` compares it with other ways."""
 
 TWIN = "bidirectional twin"

@@ -1,6 +1,6 @@
 """(a) Connected digits: what each millisecond of lookahead buys, over several seeds.
 
-    python benchmarks/experiments/digits.py [--seeds 0 1 2] [--steps 5000] [--write]
+    python benchmarks/experiments/digits.py [--seeds 0 1 2] [--steps 3000] [--write]
 
 For each seed a bidirectional model and the streaming one that learns from it, with nothing shared
 between seeds; test strings of held-out recordings, of speakers known from training and of one never
@@ -14,6 +14,7 @@ from _experiment import (
     DISTILL,
     HEADS,
     PAGES,
+    REGULARISE,
     SHIFTS,
     TWIN,
     bundle,
@@ -45,6 +46,7 @@ def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
         preset="small",
         heads=HEADS,
         steps=steps,
+        regularise=REGULARISE,
         seed=seed,
         distill=DISTILL,
         shifts=SHIFTS,
@@ -67,7 +69,7 @@ def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments/digits"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
     options = parser.parse_args()

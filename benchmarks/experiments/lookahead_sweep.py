@@ -13,6 +13,7 @@ from pathlib import Path
 from _experiment import (
     DISTILL,
     PAGES,
+    REGULARISE,
     bundle,
     evaluated,
     markdown,
@@ -37,7 +38,7 @@ SEED = 2025
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=5000)
+    parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
     options = parser.parse_args()
@@ -53,6 +54,7 @@ def main() -> None:
         heads=HEADS,
         models=("streaming",),
         steps=options.steps,
+        regularise=REGULARISE,
         distill=DISTILL,
         shifts={0: 2, 1: 1},
         folder=folder,

@@ -15,6 +15,7 @@ from pathlib import Path
 from _experiment import (
     DISTILL,
     HEADS,
+    REGULARISE,
     SHIFTS,
     bundle,
     evaluated,
@@ -33,7 +34,11 @@ from nearfuture.training.session import Request
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2026
-TWINS = {"twin, Muon": {}, "twin, AdamW": {"matrix_rate": 0.0}}
+TWINS = {
+    "twin, Muon": {},
+    "twin, AdamW": {"matrix_rate": 0.0},
+    "twin, regularised": {"regularise": True},
+}
 USED = {"distill": DISTILL, "shifts": SHIFTS}
 WAYS = {
     "without a teacher": {},
@@ -64,7 +69,14 @@ def main() -> None:
     teacher = options.runs / "digits" / "seed-0" / "bidirectional"
     if not (teacher / "bundle").exists():
         raise SystemExit("the teacher is that of experiment (a): run digits.py first")
-    plain = Request(data=(), preset="small", heads=HEADS, steps=options.steps, folder=options.runs)
+    plain = Request(
+        data=(),
+        preset="small",
+        heads=HEADS,
+        steps=options.steps,
+        regularise=REGULARISE,
+        folder=options.runs,
+    )
     heard = strings()
     table = Table("model", "head", "WER %", "CER %", "emitted, p50 / p90 ms", "revisions")
     table.caption = (

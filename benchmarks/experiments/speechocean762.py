@@ -16,6 +16,7 @@ from _experiment import (
     DISTILL,
     HEADS,
     PAGES,
+    REGULARISE,
     SHIFTS,
     bundle,
     evaluated,
@@ -35,7 +36,7 @@ from nearfuture.training.session import Request
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}
-EPOCHS = {"mixed": 20, "real": 48}  # 15,512 and 13,112 steps
+EPOCHS = {"mixed": 12, "real": 34}  # about 9,300 steps each
 NAMES = {"mixed": "with synthetic speech", "real": "real recordings alone"}
 
 
@@ -51,6 +52,7 @@ def evaluation(kind: str, runs: Path) -> Evaluation:
         data=tuple(corpus(name) for name in KINDS[kind]),
         preset="small",
         rate=RATE,
+        regularise=REGULARISE,
         heads=HEADS,
         epochs=EPOCHS[kind],
         distill=DISTILL,

@@ -29,7 +29,7 @@ __all__ = ["train"]
 
 _STEPS = 6000
 _BATCH_SECONDS = 40.0
-_DISTILL = 1.0
+_DISTILL = 3.0
 _MOST_NAMED = 20  # recordings that are left out, before the rest is only counted
 
 
@@ -44,7 +44,8 @@ def train(
     steps: int | None = None,
     epochs: int | None = None,
     batch_seconds: float | None = None,
-    learning_rate: float = 3e-3,
+    learning_rate: float = 2e-3,
+    regularise: bool = True,
     distill: float | None = None,
     shifts: str | None = None,
     delay_penalty: float = 0.0,
@@ -75,8 +76,10 @@ def train(
         epochs: Passes over the recordings instead.
         batch_seconds: Seconds of audio in a step's batch, padding included; 40 unless given.
         learning_rate: The greatest one, after the warm-up; it falls linearly to 0.
+        regularise: With SpecAugment and dropout; a training that is too short to learn its
+            recordings by heart is better without.
         distill: How much the streaming model learns from the bidirectional one in the same folder:
-            weight of their divergence in nats per frame; 0 for not at all. 1 where both are
+            weight of their divergence in nats per frame; 0 for not at all. 3 where both are
             trained, unless given.
         shifts: Frames by which heads follow the bidirectional model later, such as 0:3,4:1.
         delay_penalty: Weight of what draws symbols of the streaming model to earlier frames.
@@ -133,6 +136,7 @@ def train(
         epochs=epochs,
         batch_seconds=_BATCH_SECONDS if batch_seconds is None else batch_seconds,
         learning_rate=learning_rate,
+        regularise=regularise,
         distill=distill,
         shifts={} if shifts is None else _shifts(shifts),
         delay_penalty=delay_penalty,

@@ -33,6 +33,11 @@ class SpecAugment:
     gaps: int = 1
     gap_frames: int = 12
 
+    @classmethod
+    def none(cls) -> SpecAugment:
+        """One that blanks out nothing."""
+        return cls(bands=0, gaps=0)
+
     def __call__(
         self, features: Tensor, lengths: Tensor, rows: Sequence[torch.Generator]
     ) -> Tensor:

@@ -51,8 +51,8 @@ class TrainingOptions:
     """
 
     steps: int = 8000
-    learning_rate: float = 3e-3
-    matrix_rate: float = 4e-3
+    learning_rate: float = 2e-3
+    matrix_rate: float = 3e-3
     warmup: int = 300
     decay: Literal["linear", "cosine", "none"] = "linear"
     weight_decay: float = 0.01

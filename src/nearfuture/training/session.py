@@ -20,6 +20,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.export import export_bundle
 from nearfuture.speech import PRESETS, Recognizer, RecognizerConfig
 from nearfuture.training import material
+from nearfuture.training.augmentation import SpecAugment
 from nearfuture.training.checkpoint import load_model
 from nearfuture.training.distributed import Group
 from nearfuture.training.evaluation import evaluate
@@ -49,6 +50,8 @@ class Request:
         seed: everything random follows from it.
         learning_rate: the greatest.
         matrix_rate: the greatest of the encoder's matrices, which Muon moves; 0 for AdamW.
+        regularise: with SpecAugment and dropout. A training that is too short to learn its
+            recordings by heart is better without.
         distill: how much the streaming model learns from the bidirectional one in the same folder.
         shifts: by how many frames each of its heads follows it later.
         delay_penalty: how much it is drawn to earlier frames.
@@ -65,8 +68,9 @@ class Request:
     epochs: int | None = None
     batch_seconds: float = 40.0
     seed: int = 0
-    learning_rate: float = 3e-3
-    matrix_rate: float = 4e-3
+    learning_rate: float = 2e-3
+    matrix_rate: float = 3e-3
+    regularise: bool = True
     distill: float = 0.0
     shifts: Mapping[int, int] = field(default_factory=dict)
     delay_penalty: float = 0.0
@@ -81,6 +85,7 @@ class Request:
         """
         config = PRESETS[self.preset](symbols=symbols)
         config = config if self.rate is None else dataclasses.replace(config, rate=self.rate)
+        config = config if self.regularise else dataclasses.replace(config, dropout=0.0)
         if STREAMING in self.models and config.bidirectional:
             raise NearfutureError(
                 f"{self.preset} reads every recording to its end before its first output and "
@@ -97,6 +102,7 @@ class Request:
             steps=steps,
             learning_rate=self.learning_rate,
             matrix_rate=self.matrix_rate,
+            augmentation=SpecAugment() if self.regularise else SpecAugment.none(),
             seed=self.seed,
             warmup=min(300, math.ceil(steps / 10)),
             watch_every=min(500, math.ceil(steps / 10)),

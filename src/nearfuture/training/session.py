@@ -26,6 +26,7 @@ from nearfuture.training.distributed import Group
 from nearfuture.training.evaluation import evaluate
 from nearfuture.training.material import Material, select
 from nearfuture.training.options import TrainingOptions
+from nearfuture.training.teacher import inherit
 from nearfuture.training.trainer import Progress, Trainer
 
 __all__ = ["Interruption", "Note", "Outcome", "Request", "train"]
@@ -240,8 +241,11 @@ def _train(
         teacher, _ = load_model(request.folder / BIDIRECTIONAL / "best.safetensors")
     watched = given.watched[:: math.ceil(len(given.watched) / _WATCHED)]
     torch.manual_seed(request.seed)
+    model = Recognizer(config)
+    if teacher is not None:
+        inherit(model, teacher)
     trainer = Trainer(
-        Recognizer(config),
+        model,
         given.batches,
         folder,
         options,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 
+import torch
+
 from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["check_teacher", "fingerprint"]
+__all__ = ["check_teacher", "fingerprint", "inherit"]
 
 
 def check_teacher(teacher: Recognizer | None, model: Recognizer, options: TrainingOptions) -> None:
@@ -38,6 +40,28 @@ def check_teacher(teacher: Recognizer | None, model: Recognizer, options: Traini
             raise NearfutureError(
                 f"a teacher has the same {name} as the model it teaches: {theirs} is not {ours}"
             )
+
+
+def inherit(model: Recognizer, teacher: Recognizer) -> None:
+    """Let a streaming model begin as its bidirectional teacher without the backward direction.
+
+    Every parameter of the teacher, and the normalisation of its features, whose place and shape the
+    model has; what only the model has, its lookahead, stays as it is.
+
+    >>> from nearfuture.speech import RecognizerConfig
+    >>> config = RecognizerConfig(symbols=("a",), hidden=8, layers=1, frames=(0, 2))
+    >>> model, teacher = Recognizer(config), Recognizer(config.twin())
+    >>> inherit(model, teacher)
+    >>> theirs = teacher.get_parameter("encoder.layers.2.inner.layers.1.ahead.weight_hh")
+    >>> torch.equal(model.get_parameter("encoder.layers.2.inner.layers.1.weight_hh"), theirs)
+    True
+    """
+    own = model.state_dict()
+    with torch.no_grad():
+        for name, value in teacher.state_dict().items():
+            place = own.get(name.replace(".ahead.", "."))
+            if place is not None and place.shape == value.shape:
+                place.copy_(value)
 
 
 def fingerprint(model: Recognizer) -> str:

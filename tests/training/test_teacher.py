@@ -1,0 +1,39 @@
+"""What a streaming model takes over from its bidirectional teacher."""
+
+import dataclasses
+
+import pytest
+import torch
+
+from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.training.teacher import inherit
+
+CONFIG = RecognizerConfig(symbols=tuple("ab"), hidden=12, layers=2, frames=(0, 3), mel_bins=20)
+
+
+@pytest.mark.parametrize("batch_norm", [False, True])
+def test_a_model_begins_as_its_teacher_without_the_backward_direction(batch_norm: bool) -> None:
+    config = dataclasses.replace(CONFIG, batch_norm=batch_norm, dropout=0.0)
+    teacher, model = Recognizer(config.twin()), Recognizer(config)
+    teacher.features.fit(torch.randn(50, teacher.features.output_size))
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    inherit(model, teacher)
+    state = teacher.state_dict()
+    theirs = {name.replace(".ahead.", "."): value.clone() for name, value in state.items()}
+    for name, value in model.state_dict().items():
+        expected = before[name] if name.startswith("lookahead.") else theirs[name]
+        assert torch.equal(value, expected), name
+    # It is a copy: what one learns the other does not.
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.add_(1.0)
+    assert all(torch.equal(theirs[name.replace(".ahead.", ".")], state[name]) for name in state)
+
+
+def test_what_does_not_fit_is_left_alone() -> None:
+    teacher = Recognizer(dataclasses.replace(CONFIG, hidden=16).twin())
+    model = Recognizer(CONFIG)
+    weight = "encoder.layers.2.inner.layers.1.weight_hh"
+    before = model.get_parameter(weight).clone()
+    inherit(model, teacher)
+    assert torch.equal(model.get_parameter(weight), before)

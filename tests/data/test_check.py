@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from nearfuture.data import Report, Source, check, read_source
+from nearfuture.data.check import UNUSED
 from nearfuture.data.item import Item
 from nearfuture.data.split import assign_splits
 from nearfuture.error import NearfutureError
@@ -138,6 +139,17 @@ def test_the_same_audio_twice_is_worth_knowing(tmp_path: Path) -> None:
     report = check(write_copies(tmp_path, ("train", "train"), texts=("one", "two")))
     assert report.ok
     assert found(report) == {"same audio twice": ["b.wav"]}
+
+
+def test_rows_in_no_split_are_worth_knowing_where_others_are_in_one(tmp_path: Path) -> None:
+    report = check(write_copies(tmp_path, ("extra", ""), texts=("one", "two")))
+    assert [one.wrong for one in report.findings if one.kind == UNUSED] == [False]
+    assert dict(zip(found(report)[UNUSED], reasons(report, UNUSED), strict=True)) == {
+        "a.wav": "its split is 'extra'",
+        "b.wav": "it has no split",
+        "c.wav": "it has no split",
+    }
+    assert UNUSED not in found(check(write_copies(tmp_path, ("", ""), texts=("one", "two"))))
 
 
 def test_parts_of_one_file_are_no_duplicates(tmp_path: Path) -> None:

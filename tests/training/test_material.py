@@ -50,6 +50,26 @@ def test_splits_hold_and_tests_are_left_alone(tmp_path: Path) -> None:
     assert chosen.dev_name == "of the split dev"
 
 
+def test_rows_that_nobody_uses_are_named_and_counted(tmp_path: Path) -> None:
+    loose = [("loose.wav", "one", "a", ""), ("odd.wav", "two", "a", "extra")]
+    path = source(tmp_path, [*rows(3, split="train"), *loose, *rows(2, split="test")])
+    chosen = select([path], seed=0)
+    assert not {"loose.wav", "odd.wav"} & {*names(chosen)[0], *names(chosen)[1]}
+    (note,) = chosen.notes
+    assert "2 recordings in none of the splits train, dev and test" in note
+    assert note.endswith(": loose.wav, odd.wav")
+    assert select([source(tmp_path / "plain", rows(3))], seed=0).notes == ()
+
+
+def test_a_second_dev_is_named_as_well(tmp_path: Path) -> None:
+    one, two = (
+        source(tmp_path / name, [*rows(2, split="train"), *rows(n, split="dev")])
+        for name, n in (("one", 1), ("two", 4))
+    )
+    (note,) = select([one, two], seed=0).notes
+    assert note == f"{two}: 4 recordings are not watched: dev0.wav, dev1.wav, dev2.wav …"
+
+
 def test_without_a_dev_split_whole_speakers_are_set_aside(tmp_path: Path) -> None:
     path = source(tmp_path, rows(40, speakers=20))
     seen = set()

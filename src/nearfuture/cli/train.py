@@ -251,8 +251,8 @@ class _Show:
             return
         for report in message.reports:
             self.bars.console.print(Text(report.text()))
-        if message.watched:
-            self.bars.console.print(Text(f"watched: {message.watched}"))
+        for line in message.said:
+            self.bars.console.print(Text(line))
         self.bars.update(task, told=message.doing)
         if message.steps is not None:
             self.bars.start_task(task)

@@ -11,16 +11,19 @@ from pathlib import Path
 
 from nearfuture.audio import AudioError
 from nearfuture.audio.probe import CutOff, Probe, probe
-from nearfuture.data.item import Item, Source, probed
+from nearfuture.data.item import SPLITS, Item, Source, probed
 from nearfuture.data.report import Finding, Report
 from nearfuture.data.source import read_source
 from nearfuture.error import NearfutureError
 from nearfuture.text import frames_needed
 
-__all__ = ["LONGEST_S", "check"]
+__all__ = ["LONGEST_S", "UNUSED", "check"]
 
 LONGEST_S = 40.0
 """Longer recordings are named unless another limit is asked for: LibriSpeech's longest has 35 s."""
+
+UNUSED = "in none of the splits train, dev and test, so that nobody uses it"
+"""The kind of finding that names what neither a training nor an evaluation takes."""
 
 _PIECE = 1 << 12
 
@@ -64,6 +67,7 @@ def check(
         _characters(items, set(symbols), findings)
     _same_audio(items, findings)
     _shared(items, findings)
+    _unused(items, findings)
     seconds = [item.duration_s or 0.0 for item in items]
     splits: dict[str, list[float]] = defaultdict(list)
     for item, duration in zip(items, seconds, strict=True):
@@ -232,6 +236,15 @@ def _shared(items: Iterable[Item], findings: _Findings) -> None:
         if len(splits) > 1:
             names = ", ".join(sorted(name or "none" for name in splits))
             findings.add("speaker in two splits", speaker, names, wrong=False)
+
+
+def _unused(items: Sequence[Item], findings: _Findings) -> None:
+    """What is in no split that anybody uses, where others are in one."""
+    if any(item.split for item in items):
+        for item in items:
+            if item.split not in SPLITS:
+                told = f"its split is {item.split!r}" if item.split else "it has no split"
+                findings.add(UNUSED, item.name, told, wrong=False)
 
 
 def _counted(values: Iterable[int]) -> dict[int, int]:

@@ -21,18 +21,19 @@ from nearfuture.data import (
     room_responses,
     synthesised_strings,
 )
-from nearfuture.data.check import check
+from nearfuture.data.check import UNUSED, check
 from nearfuture.data.item import Item
 from nearfuture.data.report import Report
 from nearfuture.data.split import SplitBy, assign_splits
 from nearfuture.error import NearfutureError
 from nearfuture.speech import RecognizerConfig
-from nearfuture.text import Vocabulary
+from nearfuture.text import Vocabulary, counted
 
 __all__ = ["Material", "Selection", "digits", "recordings", "select"]
 
 _APART = 0.05
 _MOST_APART = 0.2
+_SHOWN = 3  # names in a note
 _DEV_PER_SPEAKER = 20
 _DEV_SEED = 1
 
@@ -67,12 +68,14 @@ class Selection:
         train: items to learn from.
         dev: items kept apart.
         dev_name: how they were chosen, in words.
+        notes: a line for each source that has more than that, besides its split "test".
     """
 
     reports: tuple[Report, ...]
     train: tuple[Item, ...]
     dev: tuple[Item, ...]
     dev_name: str
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -100,9 +103,10 @@ def select(
     """Look through sources and say what is trained on and what is kept apart.
 
     Items of the split "train" are trained on, those of "dev" are kept apart, those of "test" are
-    left alone; a source without splits is all "train". The first source that has a "dev" is the one
-    that is watched. Where none has, about 5 % are set aside: whole speakers where none of them is
-    too much of it, single recordings otherwise.
+    left alone; a source without splits is all "train". Where a source has splits, its items without
+    one are in the notes. The first source that has a "dev" is the one that is watched. Where none
+    has, about 5 % are set aside: whole speakers where none of them is too much of it, single
+    recordings otherwise.
 
     Args:
         paths: whatever `read_source` reads.
@@ -115,18 +119,35 @@ def select(
     reports = tuple(check(path, progress=progress) for path in paths)
     train: list[Item] = []
     dev: list[Item] = []
+    notes: list[str] = []
     for report in reports:
         splits = {item.split for item in report.items}
         kind = "train" if any(splits) else ""
         train += [item for item in report.items if item.split == kind]
-        dev = dev or [item for item in report.items if item.split == "dev"]
+        apart = [item for item in report.items if item.split == "dev"]
+        if dev and apart:
+            notes.append(_note(report, [item.name for item in apart], "are not watched"))
+        dev = dev or apart
+        unused = [
+            one for finding in report.findings if finding.kind == UNUSED for one in finding.examples
+        ]
+        if unused:
+            notes.append(_note(report, [name for name, _ in unused], UNUSED))
     if not train:
         raise NearfutureError(f"there is nothing to train on: {'; '.join(map(_why, reports))}")
     if dev:
         name = "of the split dev"
     else:
         train, dev, name = _set_aside(train, seed)
-    return Selection(reports=reports, train=tuple(train), dev=tuple(dev), dev_name=name)
+    return Selection(
+        reports=reports, train=tuple(train), dev=tuple(dev), dev_name=name, notes=tuple(notes)
+    )
+
+
+def _note(report: Report, names: Sequence[str], what: str) -> str:
+    """What becomes of recordings of a source, with the first names."""
+    shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+    return f"{report.path}: {counted(len(names), 'recording')} {what}: {report.short(shown)}"
 
 
 def _why(report: Report) -> str:

@@ -140,14 +140,14 @@ class Note:
         skipped: a line for each recording that is left out.
         steps: how many a model is trained for, where that has become clear.
         reports: what the recordings are, once they have been looked through.
-        watched: what is kept apart, in words.
+        said: lines that are worth saying once: what is not used, what is kept apart.
     """
 
     doing: str
     skipped: tuple[str, ...] = ()
     steps: int | None = None
     reports: tuple[Report, ...] = ()
-    watched: str = ""
+    said: tuple[str, ...] = ()
 
 
 class Interruption(Protocol):
@@ -208,14 +208,14 @@ def _given(
         return material.digits(config, seed=request.seed), configs
     selection = select(request.data, seed=request.seed, progress=looking)
     configs = request.configs(selection.symbols)
-    say(Note(doing="loading", reports=selection.reports))
+    say(Note(doing="loading", reports=selection.reports, said=selection.notes))
     given = material.recordings(
         selection,
         configs[request.models[0]],
         seed=request.seed,
         batch_seconds=request.batch_seconds,
     )
-    say(Note(doing="loaded", skipped=given.left_out, watched=given.watched_name))
+    say(Note(doing="loaded", skipped=given.left_out, said=(f"watched: {given.watched_name}",)))
     return given, configs
 
 

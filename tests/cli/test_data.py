@@ -55,7 +55,7 @@ def test_check_names_what_is_wrong(hard: Path, capsys: pytest.CaptureFixture[str
     assert run("check", hard, "--longest", 30) == 1
     out, err = capsys.readouterr()
     for told in (
-        "wrong: too long: 1\n  long.wav: 60.0 s, over the limit of 30 s",
+        "wrong: too long: 1\n  long.wav: it is 60.0 s long, over the limit of 30 s",
         "wrong: cut off: 1\n  cut.wav: was cut off: 19956 of 48000 bytes",
         "wrong: not UTF-8: 2\n  latin.txt: is not UTF-8 (byte 0xf6",
         "wrong: empty transcript: 1\n  silent.wav",

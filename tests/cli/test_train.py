@@ -44,7 +44,7 @@ def test_to_the_end_and_into_use(tmp_path: Path) -> None:
     done = ran(command(tmp_path, 6, "--heads", "0,8", "--shifts", "0:2"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "recordings  8" in done.stdout  # what the data is, before the first step
-    assert "watched: 1 recordings set aside at random" in done.stdout
+    assert "watched: 1 recording set aside at random" in done.stdout
     assert "everything" in done.stdout  # the twin's row
     assert load(tmp_path / "streaming" / "bundle", budget_ms=400).budget.frames == 8
     assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"

@@ -81,7 +81,7 @@ CASES: dict[str, dict[str, Any]] = {
 def every_case(folder: Path, group: Group) -> None:
     """Train all of them, each in its folder, and write what was left out."""
     for name, case in CASES.items():
-        lines = [line for seen in train(folder / name, group, **case) for line in seen.skipped]
+        lines = [str(line) for seen in train(folder / name, group, **case) for line in seen.skipped]
         (folder / name / f"{group.rank}.txt").write_text("\n".join(lines), encoding="utf-8")
 
 

@@ -113,14 +113,18 @@ def check_(
         every: Name every file, not only the first few of each kind.
         as_json: Print everything as JSON instead.
     """
-    from nearfuture.data.check import LONGEST_S, check
+    from nearfuture.budget import Blueprint
+    from nearfuture.data.check import check
+    from nearfuture.data.limits import LONGEST_S, Limits
 
+    # The features that all presets share: a window 15 ms longer than a frame.
+    model = Blueprint(window_ms=frame_ms + 15.0, hop_ms=frame_ms, stack=1)
+    limits = Limits(longest_s=LONGEST_S if longest is None else longest, model=model)
     with _progress() as show:
         report = check(
             source,
             symbols=None if vocabulary is None else _symbols(vocabulary),
-            frame_ms=frame_ms,
-            longest_s=LONGEST_S if longest is None else longest,
+            limits=limits,
             progress=show("looking"),
         )
     if as_json:

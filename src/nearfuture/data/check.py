@@ -12,19 +12,17 @@ from pathlib import Path
 from nearfuture.audio import AudioError
 from nearfuture.audio.probe import CutOff, Probe, probe
 from nearfuture.data.item import SPLITS, Item, Source, probed
+from nearfuture.data.limits import Limits
 from nearfuture.data.report import Finding, Report
 from nearfuture.data.source import read_source
 from nearfuture.error import NearfutureError
-from nearfuture.text import frames_needed
 
-__all__ = ["LONGEST_S", "UNUSED", "check"]
-
-LONGEST_S = 40.0
-"""Longer recordings are named unless another limit is asked for: LibriSpeech's longest has 35 s."""
+__all__ = ["UNUSED", "check"]
 
 UNUSED = "in none of the splits train, dev and test, so that nobody uses it"
 """The kind of finding that names what neither a training nor an evaluation takes."""
 
+_LIMITS = Limits()
 _PIECE = 1 << 12
 
 
@@ -32,9 +30,7 @@ def check(
     source: Source | Path,
     *,
     symbols: Sequence[str] | None = None,
-    frame_ms: float = 40.0,
-    tail_ms: float = 15.0,
-    longest_s: float = LONGEST_S,
+    limits: Limits = _LIMITS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Look at every recording's header and end, at every text, and at what they have in common.
@@ -42,15 +38,10 @@ def check(
     No audio is decoded but the end of FLAC files: damage in the middle of a file is found when it
     is loaded. Files are compared byte by byte only where their sizes are the same.
 
-    A recording of d ms has ⌊(d - tail) / frame⌋ frames; its text is impossible where it needs more
-    (`nearfuture.text.frames_needed`), since CTC's loss would be infinite.
-
     Args:
         source: a source, or the path of one.
         symbols: the characters that the model can write; whatever is in the texts unless given.
-        frame_ms: from one frame of the model to the next.
-        tail_ms: by how much the window of a frame is longer than the frame.
-        longest_s: recordings longer than this are named.
+        limits: recordings that are too long, or too short for their text, are named.
         progress: called with the recordings looked at, and all of them.
 
     Raises:
@@ -62,7 +53,9 @@ def check(
         findings.add(fault.kind, fault.name, fault.reason)
     items, probes = _usable(source.items, findings, progress)
     for item in items:
-        _length(item, findings, frame_ms, tail_ms, longest_s)
+        if broken := limits.broken(item.duration_s or 0.0, item.text):
+            kind, reason = broken
+            findings.add(kind, item.name, reason)
     if symbols is not None:
         _characters(items, set(symbols), findings)
     _same_audio(items, findings)
@@ -137,23 +130,6 @@ def _without(message: str, item: Item) -> str:
     for name in (f"{item.name}: ", f"{item.path} "):
         message = message.removeprefix(name) if str(item.path) in item.name else message
     return message
-
-
-def _length(
-    item: Item, findings: _Findings, frame_ms: float, tail_ms: float, longest_s: float
-) -> None:
-    seconds = item.duration_s or 0.0
-    if seconds > longest_s:
-        findings.add("too long", item.name, f"{seconds:.1f} s, over the limit of {longest_s:g} s")
-    frames = max(0, int((1000 * seconds - tail_ms) / frame_ms))
-    needed = frames_needed(item.text)
-    if needed > frames:
-        shown = item.text if len(item.text) <= 40 else item.text[:39] + "…"
-        findings.add(
-            "too short for its text",
-            item.name,
-            f"its {seconds:.2f} s are {frames} frames of {frame_ms:g} ms; {shown!r} needs {needed}",
-        )
 
 
 def _characters(items: Iterable[Item], known: set[str], findings: _Findings) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nearfuture.decoding.trellis import best_path
 from nearfuture.error import NearfutureError
-from nearfuture.text import BLANK, Vocabulary, frames_needed
+from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
 
 __all__ = [
     "AlignedCharacter",
@@ -245,7 +245,8 @@ def _check(log_probs: NDArray[np.float64], target: NDArray[np.int64], blank: int
     needed = frames_needed(target.tolist())
     if needed > T:
         raise NearfutureError(
-            f"{T} frames cannot spell {len(target)} symbols with {needed - len(target)} repeats, "
+            f"{counted(T, 'frame')} cannot spell {counted(len(target), 'symbol')} with "
+            f"{counted(needed - len(target), 'repeat')}, "
             f"which need {needed}; use a longer recording or a shorter text"
         )
     broken = ~(log_probs < math.inf)  # NaN, too

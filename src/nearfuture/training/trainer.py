@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch
 
-from nearfuture.data import Batches
+from nearfuture.data import Batches, Skipped
 from nearfuture.error import NearfutureError
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.speech import Recognizer
@@ -46,8 +47,8 @@ class Progress:
         epoch: how often all recordings had been seen before this step.
         loss: CTC, nats per character, the mean over heads; not a number where nothing was trained
             on.
-        skipped: a line for every utterance or batch that was left out in this step, unless it was
-            named before.
+        skipped: every utterance or batch that was left out in this step, unless it was named
+            before.
         left_out: utterances that were left out so far, each as often as it came.
         seconds: of this step, in this process.
         audio_seconds: trained on in this step, by all processes.
@@ -60,7 +61,7 @@ class Progress:
     steps: int
     epoch: int = 0
     loss: float
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     left_out: int = 0
     seconds: float = 0.0
     audio_seconds: float = 0.0
@@ -239,7 +240,7 @@ class Trainer:
         part = Part.of(batch, self.model)
         counts = torch.tensor(part.counts(), dtype=torch.float64).to(group.device)
         utterances, characters, frames, left_out, samples = group.sum(counts).tolist()
-        skipped = group.gather(part.skipped) if left_out else ()
+        skipped = self._all(part.skipped) if left_out else ()
         found = Gradients()
         if utterances:
             found = gradients(
@@ -255,10 +256,11 @@ class Trainer:
             )
             if not found.finite:
                 names = ", ".join(group.gather(tuple(part.names)))
-                skipped += (f"step {state.step}: not finite, batch skipped ({names})",)
+                why = f"not finite, batch skipped ({names})"
+                skipped += (Skipped(f"step {state.step}", why),)
                 left_out += utterances
         else:
-            skipped += (f"step {state.step}: nothing to train on, batch skipped",)
+            skipped += (Skipped(f"step {state.step}", "nothing to train on, batch skipped"),)
         self._between_steps = False
         if found.finite:
             self._apply(found, share)
@@ -290,15 +292,16 @@ class Trainer:
             one.copy_(new)
         state.average.update()
 
-    def _news(self, skipped: tuple[str, ...]) -> tuple[str, ...]:
-        """The lines about what has not been named before, however often it comes."""
-        news = []
-        for line in skipped:
-            name = line.split(": ")[0]
-            if name not in self._named:
-                self._named.add(name)
-                news.append(line)
-        return tuple(news)
+    def _all(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+        """What all processes skip."""
+        lines = self.group.gather(tuple(json.dumps([one.name, one.reason]) for one in skipped))
+        return tuple(Skipped(*json.loads(line)) for line in lines)
+
+    def _news(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+        """What has not been named before, however often it comes."""
+        news = {one.name: one for one in reversed(skipped) if one.name not in self._named}
+        self._named |= set(news)
+        return tuple(reversed(news.values()))
 
     def _record(self, log: Log, progress: Progress, found: Gradients) -> None:
         """Keep a line in the history, and the curves."""

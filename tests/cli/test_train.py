@@ -71,7 +71,8 @@ def test_a_mistake_is_told_once_by_all_processes(tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     done = ran(command(tmp_path, 3, *BOTH_WAYS, "--processes", "2"), tmp_path)
     assert done.returncode == 2
-    assert "steps: 2 → 3" in done.stderr
+    assert "was started otherwise: --steps 2 → 3; say what" in done.stderr
+    assert "warmup" not in done.stderr  # which follows from them
     assert done.stderr.count("\n") == 1
 
 

@@ -10,7 +10,7 @@ from nearfuture.data import Limits
 from nearfuture.error import NearfutureError
 from nearfuture.speech import tiny
 from nearfuture.training import Group
-from nearfuture.training.material import Selection, recordings, select
+from nearfuture.training.material import Material, Selection, recordings, select
 
 pytestmark = pytest.mark.usefixtures("no_corpora")
 LIMITS = Limits()
@@ -119,6 +119,94 @@ def test_several_sources_are_one_and_the_first_with_a_dev_is_watched(tmp_path: P
     assert chosen_from([plain, two, one], seed=0).dev_name == "of the split dev"
     assert len(chosen_from([plain, two, one], seed=0).dev) == 3
     assert chosen.name == "manifest.tsv + manifest.tsv + manifest.tsv"
+
+
+def listed(folder: Path, seconds: list[float]) -> Path:
+    """Recordings of so many seconds: silence, which is quick to write."""
+    folder.mkdir(parents=True)
+    for number, length in enumerate(seconds):
+        silence = np.zeros(round(8000 * length), np.float32)
+        silence[0] = number / 1000  # no two are the same
+        soundfile.write(folder / f"{number}.wav", silence, 8000)
+        (folder / f"{number}.txt").write_text("one")
+    return folder
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_watched_keeps_to_the_limits_of_training(tmp_path: Path, seed: int) -> None:
+    path = listed(tmp_path / "in", [120.0] + [1.0] * 60 + [0.1])
+    chosen = chosen_from([path], seed=seed)
+    assert len(chosen.dev) == 3  # 5 %, not of the audio that is left out
+    assert sorted(Path(one.name).name for one in chosen.left_out) == ["0.wav", "61.wav"]
+    assert {item.path.name for item in (*chosen.train, *chosen.dev)}.isdisjoint({"0.wav", "61.wav"})
+    more = chosen_from([path], seed=seed, limits=Limits(longest_s=120.0))
+    assert [Path(one.name).name for one in more.left_out] == ["61.wav"]
+    rest = [item.duration_s for item in more.dev]
+    assert sum(rest) == pytest.approx(9.0)  # of 180 s: the long one is passed over, not a stop
+
+
+def test_a_dev_of_its_own_keeps_to_them_as_well(tmp_path: Path) -> None:
+    path = listed(tmp_path / "in", [1.0] * 3)
+    for name, lengths in (("train", [1.0, 1.1]), ("dev", [0.1, 1.2])):
+        listed(tmp_path / "split" / name, lengths)
+    chosen = chosen_from([tmp_path / "split", path], seed=0)
+    assert names(chosen)[1] == ["1.wav"]
+    assert "0.wav: its 0.10 s are 2 frames" in str(chosen.left_out[0])
+
+
+def test_twenty_of_two_hundred_are_watched_at_least(tmp_path: Path) -> None:
+    path = listed(tmp_path / "in", [0.2] * 200)
+    for seed in range(3):
+        assert 20 <= len(chosen_from([path], seed=seed).dev) <= 30
+
+
+def test_no_more_are_loaded_than_are_watched_and_by_the_first_process_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, count in (("train", 2), ("dev", 450)):
+        listed(tmp_path / "in" / name, [0.2] * count)
+    chosen = chosen_from([tmp_path / "in"], seed=0)
+    config = tiny(symbols=chosen.symbols)
+    monkeypatch.setattr(Group, "any", lambda self, flag: flag)
+    given, other = (
+        recordings(
+            chosen,
+            config,
+            seed=0,
+            batch_seconds=9.0,
+            limits=LIMITS,
+            group=Group(rank=rank, ranks=2),
+        )
+        for rank in range(2)
+    )
+    assert len(given.watched) == 150  # every third
+    assert given.watched_name == "150 of 450 recordings of the split dev"
+    assert other.watched == []
+
+
+def test_what_recordings_are_varied_with_is_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = chosen_from([listed(tmp_path / "in", [0.5] * 3)], seed=0)
+    config = tiny(symbols=chosen.symbols)
+
+    def given() -> Material:
+        return recordings(chosen, config, seed=0, batch_seconds=9.0, limits=LIMITS, group=Group())
+
+    without = given()
+    assert (without.about["noise"], without.about["rir"]) == ("none", "none")
+    assert without.said == ("noises: none, so they are made up", "rooms: none, so they are made up")
+    (tmp_path / "corpora").mkdir()
+    listed(tmp_path / "corpora" / "noise", [0.5])
+    (tmp_path / "corpora" / "noise" / "manifest.tsv").write_text("path\tseconds\n0.wav\t0.5\n")
+    silence = tmp_path / "corpora" / "noise" / "0.wav"
+    soundfile.write(silence, np.ones(4000) * 0.5, 8000)
+    monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path / "corpora"))
+    loud = given()
+    assert loud.about["noise"].startswith("1 recording (")
+    assert loud.said[0] == f"noises: {loud.about['noise']} in {tmp_path}/corpora/noise"
+    soundfile.write(silence, np.ones(4000) * 0.25, 8000)
+    assert given().about["noise"] != loud.about["noise"]
 
 
 def test_nothing_to_train_on_is_said_with_its_reason(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from nearfuture.cli.telling import Bars, Lines
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
+    from nearfuture.training.checkpoint import OtherTraining
     from nearfuture.training.session import Outcome, Request
 
 __all__ = ["train"]
@@ -172,6 +173,7 @@ def _shifts(told: str) -> dict[int, int]:
 
 def _run(request: "Request", processes: int, console: Console) -> "dict[str, Outcome] | None":
     """The outcomes; None in a process that is not the first."""
+    from nearfuture.training.checkpoint import OtherTraining
     from nearfuture.training.company import company, gently
     from nearfuture.training.distributed import join, joined
     from nearfuture.training.session import train as train_models
@@ -193,6 +195,9 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
             )
             show.summary()
             return outcomes
+        except OtherTraining as error:
+            others.dismiss()
+            raise NearfutureError(_in_our_words(error)) from error
         except RuntimeError as error:
             if not others.lost():
                 others.dismiss()
@@ -204,6 +209,49 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
         except BaseException:
             others.dismiss()  # before they find that this process has left
             raise
+
+
+_OPTIONS = {
+    "steps": "--steps",
+    "batch_seconds": "--batch-seconds",
+    "longest": "--longest",
+    "learning_rate": "--learning-rate",
+    "distill": "--distill",
+    "shift_frames": "--shifts",
+    "delay_penalty": "--delay-penalty",
+    "seed": "--seed",
+    "processes": "--processes",
+    "threads": "--threads",
+    "noise": "noises of NEARFUTURE_CORPORA:",
+    "rir": "rooms of NEARFUTURE_CORPORA:",
+}
+"""What a checkpoint remembers, in the words of the command."""
+
+_OTHERS = {
+    "recordings_sha256": "the recordings",
+    "task": "--data",
+    "teacher": "the bidirectional model",
+}
+"""What it remembers by a digest or a name alone."""
+
+
+def _in_our_words(error: "OtherTraining") -> str:
+    """Which options of the command are others; what follows from them goes without saying."""
+    changes = [
+        f"{_OPTIONS[key]} {before} → {now}"
+        for key, (before, now) in error.changes.items()
+        if key in _OPTIONS
+    ]
+    changes += [f"{words} changed" for key, words in _OTHERS.items() if key in error.changes]
+    if not changes:
+        return str(error)
+    hint = ""
+    if "steps" in error.changes:
+        hint = "; the learning rate of every step follows from their number (or that of --epochs)"
+    return (
+        f"{error.path} was started otherwise: {', '.join(changes)}; say what was said then, or start "
+        f"afresh with another --out{hint}"
+    )
 
 
 def _print(outcomes: "dict[str, Outcome]", out: Path, console: Console) -> None:

@@ -102,6 +102,7 @@ class Request:
             seed=self.seed,
             warmup=min(300, math.ceil(steps / 10)),
             watch_every=min(500, math.ceil(steps / 10)),
+            report_every=min(50, math.ceil(steps / 100)),
         )
         if name != STREAMING:
             return plain

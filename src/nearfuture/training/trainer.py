@@ -34,9 +34,6 @@ from nearfuture.training.teacher import check_teacher, fingerprint
 
 __all__ = ["Progress", "Trainer", "padded"]
 
-_REPORT_EVERY = 50
-"""Steps between records of the history and of TensorBoard."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
@@ -81,8 +78,8 @@ class Trainer:
     no weight, average, moment or statistic.
 
     With several processes each computes its part of the batch, and sums of losses, counts and
-    gradients are added up, so that a step is the same however many there are, but for rounding and
-    for dropout, which each draws for itself. The first process saves, reports and watches.
+    gradients are added up, so that a step is the same however many there are, but for rounding
+    (which Muon, computing in bfloat16, may make 1e-4) and for dropout, which each draws for itself. The first process saves, reports and watches.
 
     Args:
         model: trained in place. Its features are normalised by the first batches, unless it comes
@@ -93,7 +90,8 @@ class Trainer:
         options: how to go about it.
         task: what to remember about the data in the checkpoint (JSON values).
         watch: figures of a model on recordings that are kept apart; it is given the average.
-        teacher: a model whose distributions the heads learn, heard without augmentation.
+        teacher: a model whose distributions the heads learn, which hears the features before `augmentation`
+            blanks some of them out.
         group: the processes that share the work.
 
     Raises:
@@ -252,7 +250,7 @@ class Trainer:
                 step=state.step,
                 characters=characters,
                 frames=frames,
-                timed=group.first and (state.step + 1) % _REPORT_EVERY == 0,
+                timed=group.first and (state.step + 1) % options.report_every == 0,
             )
             if not found.finite:
                 names = ", ".join(group.gather(tuple(part.names)))
@@ -280,7 +278,7 @@ class Trainer:
             gradient_norm=found.norm,
         )
         self._speed.add(seconds=progress.seconds, audio_seconds=progress.audio_seconds)
-        if state.step % _REPORT_EVERY == 0 and group.first:
+        if state.step % options.report_every == 0 and group.first:
             self._record(log, progress, found)
         return progress
 

@@ -145,6 +145,14 @@ def test_the_same_audio_twice_is_worth_knowing(tmp_path: Path) -> None:
     assert found(report) == {"same audio twice": ["b.wav"]}
 
 
+def test_no_split_has_a_name_as_well(tmp_path: Path) -> None:
+    report = check(write_copies(tmp_path, ("train", ""), texts=("one", "two")))
+    (reason,) = reasons(report, "same audio in two splits")
+    assert reason.endswith("(no split and train)")
+    (reason,) = reasons(report, "same words of a speaker in two splits")
+    assert reason.endswith("(no split and train)")
+
+
 def test_rows_in_no_split_are_worth_knowing_where_others_are_in_one(tmp_path: Path) -> None:
     report = check(write_copies(tmp_path, ("extra", ""), texts=("one", "two")))
     assert [one.wrong for one in report.findings if one.kind == UNUSED] == [False]

@@ -16,7 +16,7 @@ from nearfuture.cli.telling import Bars, Lines
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.training.checkpoint import OtherTraining
+    from nearfuture.training.checkpoint import OtherTrainingError
     from nearfuture.training.session import Outcome, Request
 
 __all__ = ["train"]
@@ -173,7 +173,7 @@ def _shifts(told: str) -> dict[int, int]:
 
 def _run(request: "Request", processes: int, console: Console) -> "dict[str, Outcome] | None":
     """The outcomes; None in a process that is not the first."""
-    from nearfuture.training.checkpoint import OtherTraining
+    from nearfuture.training.checkpoint import OtherTrainingError
     from nearfuture.training.company import company, gently
     from nearfuture.training.distributed import join, joined
     from nearfuture.training.session import train as train_models
@@ -195,7 +195,7 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
             )
             show.summary()
             return outcomes
-        except OtherTraining as error:
+        except OtherTrainingError as error:
             others.dismiss()
             raise NearfutureError(_in_our_words(error)) from error
         except RuntimeError as error:
@@ -235,7 +235,7 @@ _OTHERS = {
 """What it remembers by a digest or a name alone."""
 
 
-def _in_our_words(error: "OtherTraining") -> str:
+def _in_our_words(error: "OtherTrainingError") -> str:
     """Which options of the command are others; what follows from them goes without saying."""
     changes = [
         f"{_OPTIONS[key]} {before} → {now}"
@@ -249,8 +249,8 @@ def _in_our_words(error: "OtherTraining") -> str:
     if "steps" in error.changes:
         hint = "; the learning rate of every step follows from their number (or that of --epochs)"
     return (
-        f"{error.path} was started otherwise: {', '.join(changes)}; say what was said then, or start "
-        f"afresh with another --out{hint}"
+        f"{error.path} was started otherwise: {', '.join(changes)}; say what was said then, or "
+        f"start afresh with another --out{hint}"
     )
 
 

@@ -156,7 +156,8 @@ def _same_audio(items: Sequence[Item], findings: _Findings) -> None:
         for other in others:
             apart = first.split != other.split
             kind = "same audio in two splits" if apart else "same audio twice"
-            where = f" ({other.split} and {first.split})" if apart else ""
+            names = [one.split or "no split" for one in (other, first)]
+            where = f" ({' and '.join(names)})" if apart else ""
             findings.add(kind, other.name, f"the same as {first.name}{where}", wrong=apart)
 
 
@@ -205,7 +206,8 @@ def _shared(items: Iterable[Item], findings: _Findings) -> None:
             findings.add(
                 "same words of a speaker in two splits",
                 other.name,
-                f"{speaker} says {text!r} in {first.name}, too ({other.split} and {first.split})",
+                f"{speaker} says {text!r} in {first.name}, too ({other.split or 'no split'} "
+                f"and {first.split or 'no split'})",
                 wrong=False,
             )
     for speaker, splits in heard.items():

@@ -22,13 +22,13 @@ from nearfuture.speech import Recognizer, RecognizerConfig
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
 
-__all__ = ["Checkpoint", "OtherTraining", "load_model"]
+__all__ = ["Checkpoint", "OtherTrainingError", "load_model"]
 
 _SCHEMA = 2
 _MODEL, _AVERAGE, _OPTIMIZER = "model.", "average.", "optimizer."
 
 
-class OtherTraining(NearfutureError):
+class OtherTrainingError(NearfutureError):
     """A checkpoint of a training with other options.
 
     Attributes:
@@ -116,7 +116,7 @@ class Checkpoint:
 
         Raises:
             NearfutureError: where the file is none of ours.
-            OtherTraining: where it is of a training with other options.
+            OtherTrainingError: where it is of a training with other options.
         """
         about, tensors = _read(path)
         if about["model"] != _as_json(self.model.config.to_json()):
@@ -126,7 +126,9 @@ class Checkpoint:
             )
         before, now = about["options"], _as_json(self.options)
         if different := _different(before, now):
-            raise OtherTraining(path, {key: (before.get(key), now.get(key)) for key in different})
+            raise OtherTrainingError(
+                path, {key: (before.get(key), now.get(key)) for key in different}
+            )
         weights = _under(_MODEL, tensors)
         if not weights:
             raise NearfutureError(

@@ -79,7 +79,8 @@ class Trainer:
 
     With several processes each computes its part of the batch, and sums of losses, counts and
     gradients are added up, so that a step is the same however many there are, but for rounding
-    (which Muon, computing in bfloat16, may make 1e-4) and for dropout, which each draws for itself. The first process saves, reports and watches.
+    (which Muon, computing in bfloat16, may make 1e-4) and for dropout, which each draws for itself.
+    The first process saves, reports and watches.
 
     Args:
         model: trained in place. Its features are normalised by the first batches, unless it comes
@@ -90,8 +91,8 @@ class Trainer:
         options: how to go about it.
         task: what to remember about the data in the checkpoint (JSON values).
         watch: figures of a model on recordings that are kept apart; it is given the average.
-        teacher: a model whose distributions the heads learn, which hears the features before `augmentation`
-            blanks some of them out.
+        teacher: a model whose distributions the heads learn; nothing is blanked out of its
+            features.
         group: the processes that share the work.
 
     Raises:

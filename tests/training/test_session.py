@@ -76,6 +76,24 @@ def test_epochs_say_how_many_steps(tmp_path: Path) -> None:
     assert sorted(set(seen)) == [0, 1]
 
 
+def test_a_small_training_is_recorded_as_often_as_a_large_one(tmp_path: Path) -> None:
+    def records(steps: int) -> int:
+        return steps // request(tmp_path).options("bidirectional", steps).report_every
+
+    assert records(30) == 30
+    assert 50 < records(159) < 100
+    assert records(6000) == 120
+
+
+def test_recordings_may_be_as_long_as_one_says(tmp_path: Path) -> None:
+    asked = request(tmp_path, models=("bidirectional",), steps=1, longest=2.5)
+    _, messages = told(asked)
+    (loaded,) = [m for _, m in messages if isinstance(m, Note) and m.skipped]
+    assert all("over the limit of 2.5 s" in one.reason for one in loaded.skipped)
+    with pytest.raises(NearfutureError, match=r"longest: 2\.5 → 40\.0"):
+        told(request(tmp_path, models=("bidirectional",), steps=1))
+
+
 def test_an_interruption_ends_it_before_the_next_model(tmp_path: Path) -> None:
     @contextmanager
     def at_once() -> Iterator[Any]:

@@ -120,7 +120,7 @@ def align(log_probs: NDArray[np.floating], target: Sequence[int], blank: int = B
     >>> align(log_probs[:3], [1, 1, 2])
     Traceback (most recent call last):
     ...
-    nearfuture.error.NearfutureError: 3 frames cannot spell 3 symbols with 1 repeats, which need \
+    nearfuture.error.NearfutureError: 3 frames cannot spell 3 symbols with 1 repeat, which need \
 4; use a longer recording or a shorter text
     """
     values = np.asarray(log_probs, np.float64)

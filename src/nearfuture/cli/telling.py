@@ -163,7 +163,10 @@ class Lines(Telling):
             return
         each = (now - began) / (step.step - first)
         minutes = math.ceil(each * (step.steps - step.step) / 60)
-        watched = ", ".join(f"{what} {100 * rate:.2f} %" for what, rate in step.watched.items())
+        figures = dict(step.watched)
+        if len(figures) == 2:  # the mean of one head is that head
+            figures.popitem()
+        watched = ", ".join(f"{what} {100 * rate:.2f} %" for what, rate in figures.items())
         self.say(
             f"{name}: step {step.step} of {step.steps}, epoch {step.epoch + 1}, "
             f"loss {step.loss:.3f}, {watched.replace('cer', 'CER')}, {minutes} min left"

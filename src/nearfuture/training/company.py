@@ -94,8 +94,7 @@ def _follow(request: Request, rank: int, ranks: int, meeting: Path) -> None:
 def gently(told: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     """Within, Ctrl-C is a wish that is noted; after it this process is about to end.
 
-    So is the second one: impatience must not cost a checkpoint. The third one ends this process at
-    once, also where it hangs and runs no Python any more.
+    The third one within ends it at once, also where it hangs in a call of C.
     """
     asked = False
 
@@ -113,11 +112,11 @@ def gently(told: Callable[[], None]) -> Iterator[Callable[[], bool]]:
     try:
         yield lambda: asked
     finally:
-        if not asked:
-            for one, heeded in before.items():
-                signal.signal(one, heeded)
-            signal.set_wakeup_fd(others)
-            os.close(write)
+        for one, heeded in before.items():
+            # Impatience must not cost a checkpoint. A handler would not last until the very end.
+            signal.signal(one, signal.SIG_IGN if asked else heeded)
+        signal.set_wakeup_fd(others)
+        os.close(write)
 
 
 def _end_at_the_third(pipe: int) -> None:

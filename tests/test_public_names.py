@@ -50,6 +50,7 @@ FLAGS = {
         "--steps",
         "--epochs",
         "--batch-seconds",
+        "--longest",
         "--learning-rate",
         "--regularise",
         "--no-regularise",

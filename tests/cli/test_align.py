@@ -131,7 +131,7 @@ def test_bad_recordings_are_named_and_the_others_go_on(
     soundfile.write(folder / "latin.wav", np.zeros(4000, np.float32), 8000)
     reasons = {
         "empty.wav": "is empty",
-        "short.wav": r"12 frames cannot spell 13 symbols with 1 repeats, which need 14",
+        "short.wav": r"12 frames cannot spell 13 symbols with 1 repeat, which need 14",
         "foreign.wav": "cannot write 'd'",
         "wordless.txt": "has no words",
         "textless.txt": "no such file or directory",

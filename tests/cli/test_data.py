@@ -12,6 +12,7 @@ import pytest
 
 from nearfuture.cli import main
 from nearfuture.data import read_source
+from nearfuture.data.public import CORPORA
 from tests.data.fixtures import write_manifest
 from tests.data.sources import write_audio, write_hard_folder, write_text
 
@@ -55,7 +56,7 @@ def test_check_names_what_is_wrong(hard: Path, capsys: pytest.CaptureFixture[str
     assert run("check", hard, "--longest", 30) == 1
     out, err = capsys.readouterr()
     for told in (
-        "wrong: too long: 1\n  long.wav: 60.0 s, over the limit of 30 s",
+        "wrong: too long: 1\n  long.wav: it is 60.0 s long, over the limit of 30 s",
         "wrong: cut off: 1\n  cut.wav: was cut off: 19956 of 48000 bytes",
         "wrong: not UTF-8: 2\n  latin.txt: is not UTF-8 (byte 0xf6",
         "wrong: empty transcript: 1\n  silent.wav",
@@ -102,7 +103,7 @@ def test_import_names_problems_and_goes_on(
     assert run("import", hard, "--out", tmp_path / "out") == 0
     out = capsys.readouterr().out
     assert "wrong: cut off: 1" in out
-    assert "8 recordings, 7 left out" in out
+    assert "8 recordings, 7 left out; 2 of them wrong, see above" in out
     source = read_source(tmp_path / "out")
     assert len(source.items) == 8
     assert {item.name for item in source.items} >= {"long.wav", "sub folder/stereo.wav"}
@@ -166,6 +167,15 @@ def test_control_c_leaves_nothing_half_written(tmp_path: Path) -> None:
 # list and fetch -----------------------------------------------------------------------------------
 
 
+def test_a_list_fits_a_narrow_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    assert run("list", "--to", tmp_path) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("│ ")]
+    assert len(rows) < 3 * len(CORPORA)
+
+
 def test_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_good(tmp_path / "fsdd")
     assert run("list", "--to", tmp_path) == 0
@@ -177,7 +187,7 @@ def test_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "sha256",
     ):
         assert told in out
-    assert "first time's: its publisher tells no checksum" in out
+    assert "none told: its publisher tells no checksum" in out
     rows = {line.split()[1]: line for line in out.splitlines() if line.startswith("│ ")}
     assert "/" in rows["fsdd"].split("│")[-2]
     assert "–" in rows["prompts"].split("│")[-2]

@@ -1,6 +1,7 @@
 """`nearfuture train` as a person runs it: to the end, interrupted, resumed, shared, mistaken."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,9 +12,11 @@ import pytest
 import torch
 
 from nearfuture.cli import main
+from nearfuture.cli.train import _in_our_words
 from nearfuture.runtime import load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import load_model
+from nearfuture.training.checkpoint import OtherTrainingError
 
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
 BOTH_WAYS = ("--models", "bidirectional")
@@ -44,8 +47,14 @@ def test_to_the_end_and_into_use(tmp_path: Path) -> None:
     done = ran(command(tmp_path, 6, "--heads", "0,8", "--shifts", "0:2"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "recordings  8" in done.stdout  # what the data is, before the first step
-    assert "watched: 1 recordings set aside at random" in done.stdout
+    assert "watched: 1 recording set aside at random" in done.stdout
     assert "everything" in done.stdout  # the twin's row
+    assert "375 ms" in done.stdout
+    for name in ("bidirectional", "streaming"):
+        assert f"{name}: step 6 of 6, epoch " in done.stdout
+    assert "looking through" not in done.stdout  # which is for terminals
+    assert "noises: none, so they are made up" in done.stdout
+    assert "0 recordings left out, 0 skipped in some steps" in done.stdout
     assert load(tmp_path / "streaming" / "bundle", budget_ms=400).budget.frames == 8
     assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
     _, about = load_model(tmp_path / "streaming" / "checkpoint.safetensors")
@@ -66,12 +75,31 @@ def test_two_processes_share_the_work(tmp_path: Path, start: list[str] | str) ->
     assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
 
 
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"shift_frames": ({}, {"0": 2}), "warmup": (1, 2)}, "otherwise: --shifts {} → {'0': 2};"),
+        ({"noise": ("none", "3 recordings (ab)")}, "noises of NEARFUTURE_CORPORA: none → 3 rec"),
+        ({"recordings_sha256": ("a" * 64, "b" * 64)}, "otherwise: the recordings changed;"),
+        ({"steps": (2, 3)}, r"follows from their number \(or that of --epochs\)$"),
+        ({"average": (0.9, 0.8)}, "average: 0.9 → 0.8"),
+    ],
+)
+def test_another_training_is_told_in_words_of_the_command(
+    changes: dict[str, tuple[object, object]], told: str
+) -> None:
+    words = _in_our_words(OtherTrainingError(Path("a/checkpoint.safetensors"), changes))
+    assert re.search(told, words)
+    assert "a" * 64 not in words
+
+
 def test_a_mistake_is_told_once_by_all_processes(tmp_path: Path) -> None:
     first = ran(command(tmp_path, 2, *BOTH_WAYS, "--processes", "2"), tmp_path)
     assert first.returncode == 0, first.stderr
     done = ran(command(tmp_path, 3, *BOTH_WAYS, "--processes", "2"), tmp_path)
     assert done.returncode == 2
-    assert "steps: 2 → 3" in done.stderr
+    assert "was started otherwise: --steps 2 → 3; say what" in done.stderr
+    assert "warmup" not in done.stderr  # which follows from them
     assert done.stderr.count("\n") == 1
 
 
@@ -145,6 +173,9 @@ def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:
         (["--data", str(SAMPLES), "--heads", "0,x"], "--heads is frames from 0"),
         (["--data", str(SAMPLES), "--heads=-1"], "--heads is frames from 0"),
         (["--task", "digits", "--batch-seconds", "60"], "a size of their own"),
+        (["--task", "digits", "--longest", "60"], "leave --longest out"),
+        (["--data", str(SAMPLES), "--longest", "0"], "more than 0 seconds"),
+        (["--data", str(SAMPLES), "--longest", "0.1"], "over the limit of 0.1 s"),
         (["--data", str(SAMPLES), "--models", "bidirectional", "--heads", "0"], "not trained"),
         (["--data", str(SAMPLES), "--shifts", "3"], "--shifts is heads and frames"),
         (

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nearfuture.data import Report, Source, check, read_source
+from nearfuture.budget import Blueprint
+from nearfuture.data import Limits, Report, Source, check, read_source
+from nearfuture.data.check import UNUSED
 from nearfuture.data.item import Item
 from nearfuture.data.split import assign_splits
 from nearfuture.error import NearfutureError
@@ -39,7 +41,7 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_everything_wrong_is_named(hard: Path) -> None:
-    report = check(hard, longest_s=30.0)
+    report = check(hard, limits=Limits(longest_s=30.0))
     assert not report.ok
     assert found(report) == {
         "no transcript": ["untold.wav"],
@@ -51,7 +53,9 @@ def test_everything_wrong_is_named(hard: Path) -> None:
         "too long": ["long.wav"],
         "too short for its text": ["short.wav"],
     }
-    assert reasons(report, "too long") == ["60.0 s, over the limit of 30 s"]
+    assert reasons(report, "too long") == [
+        "it is 60.0 s long, over the limit of 30 s: cut it into shorter ones, or raise the limit"
+    ]
     assert "19956 of 48000 bytes" in reasons(report, "cut off")[0]
     assert "its 0.50 s are 12 frames of 40 ms" in reasons(report, "too short for its text")[0]
 
@@ -70,8 +74,8 @@ def test_figures(hard: Path) -> None:
 
 
 def test_the_limit_is_the_callers(hard: Path) -> None:
-    assert "too long" not in found(check(hard, longest_s=60.0))
-    assert "too long" in found(check(hard, longest_s=59.9))
+    assert "too long" not in found(check(hard, limits=Limits(longest_s=60.0)))
+    assert "too long" in found(check(hard, limits=Limits(longest_s=59.9)))
 
 
 def test_characters_that_the_model_cannot_write(hard: Path) -> None:
@@ -105,7 +109,8 @@ def test_other_frames_allow_other_texts(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.wav", 0.5)
     write_text(tmp_path / "a.txt", "eighteen letters it")
     assert not check(tmp_path).ok
-    assert check(tmp_path, frame_ms=20.0).ok
+    faster = Blueprint(stack=2)
+    assert check(tmp_path, limits=Limits(model=faster)).ok
 
 
 def write_copies(folder: Path, splits: tuple[str, str], *, texts: tuple[str, str]) -> Path:
@@ -140,6 +145,25 @@ def test_the_same_audio_twice_is_worth_knowing(tmp_path: Path) -> None:
     assert found(report) == {"same audio twice": ["b.wav"]}
 
 
+def test_no_split_has_a_name_as_well(tmp_path: Path) -> None:
+    report = check(write_copies(tmp_path, ("train", ""), texts=("one", "two")))
+    (reason,) = reasons(report, "same audio in two splits")
+    assert reason.endswith("(no split and train)")
+    (reason,) = reasons(report, "same words of a speaker in two splits")
+    assert reason.endswith("(no split and train)")
+
+
+def test_rows_in_no_split_are_worth_knowing_where_others_are_in_one(tmp_path: Path) -> None:
+    report = check(write_copies(tmp_path, ("extra", ""), texts=("one", "two")))
+    assert [one.wrong for one in report.findings if one.kind == UNUSED] == [False]
+    assert dict(zip(found(report)[UNUSED], reasons(report, UNUSED), strict=True)) == {
+        "a.wav": "its split is 'extra'",
+        "b.wav": "it has no split",
+        "c.wav": "it has no split",
+    }
+    assert UNUSED not in found(check(write_copies(tmp_path, ("", ""), texts=("one", "two"))))
+
+
 def test_parts_of_one_file_are_no_duplicates(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.wav")
     rows = "path\ttext\tstart\tduration\tsplit\na.wav\tone\t0\t1\ttrain\na.wav\ttwo\t1\t1\ttest\n"
@@ -158,7 +182,7 @@ def test_a_part_that_is_not_in_its_file(tmp_path: Path) -> None:
 
 
 def test_text_and_json_say_the_same(hard: Path) -> None:
-    report = check(hard, longest_s=30.0)
+    report = check(hard, limits=Limits(longest_s=30.0))
     told = json.loads(report.to_json())
     assert (told["ok"], told["recordings"], told["rates"]["44100"]) == (False, 8, 1)
     text = report.text()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from nearfuture.decoding import Alignment, Greedy, align, align_words, words
 from nearfuture.error import NearfutureError
-from nearfuture.text import Vocabulary
+from nearfuture.text import Vocabulary, counted
 
 V = 3  # the blank and two symbols
 law = settings(derandomize=True, max_examples=300, deadline=None)
@@ -113,7 +113,8 @@ def test_ties_and_impossible_frames(case: tuple[np.ndarray, list[int]]) -> None:
 @given(targets.filter(bool), st.data())
 def test_too_few_frames_are_named(target: list[int], data: st.DataObject) -> None:
     frames = data.draw(st.integers(0, needed(target) - 1))
-    with pytest.raises(NearfutureError, match=f"^{frames} frames.*which need {needed(target)};"):
+    told = f"^{counted(frames, 'frame')} cannot.*which need {needed(target)};"
+    with pytest.raises(NearfutureError, match=told):
         align(np.zeros((frames, V)), target)
 
 

@@ -107,7 +107,7 @@ def test_an_impossible_target_is_named() -> None:
     lengths = torch.tensor([4, 1, 0])
     with pytest.raises(NearfutureError) as error:
         ctc_loss(log_probs, lengths, [[1], [1, 2], [1]], names=["a.wav", "b.wav", "c.wav"])
-    assert "b.wav: 1 frames cannot spell 2 symbols with 0 repeats, which need 2" in str(error.value)
+    assert "b.wav: 1 frame cannot spell 2 symbols with 0 repeats, which need 2" in str(error.value)
     assert "c.wav" in str(error.value)
     assert "a.wav" not in str(error.value)
     with pytest.raises(NearfutureError, match="row 1"):

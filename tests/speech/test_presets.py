@@ -17,6 +17,7 @@ from nearfuture.layers import (
     Pointwise,
     Recurrent,
     SequenceBatchNorm,
+    Serial,
 )
 from nearfuture.speech import (
     PRESETS,
@@ -33,6 +34,15 @@ def built(config: RecognizerConfig) -> Recognizer:
     """Without its weights, where they would fill the memory."""
     with torch.device("meta" if config.mel_bins is None else "cpu"):
         return Recognizer(config)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_plan_counts_the_frames_of_a_recording_as_the_model_does(name: str) -> None:
+    config = PRESETS[name]()
+    model, plan = built(config), config.blueprint()
+    field = Serial(model.features, model.encoder).field
+    for samples in range(0, 3 * config.rate // 10, 7):
+        assert plan.frames_in(samples / config.rate) == field.total(samples)
 
 
 def parameters(model: nn.Module) -> int:

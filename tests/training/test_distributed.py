@@ -44,7 +44,7 @@ def test_two_processes_are_one(alone: Path, together: Path, case: str) -> None:
     first, second = (load_file(together / case / f"{rank}.safetensors") for rank in range(2))
     assert first.keys() == second.keys()
     assert all(torch.equal(second[name], value) for name, value in first.items())
-    assert_close(expected, first, 1e-10 if workers.CASES[case]["double"] else 1e-5)
+    assert_close(expected, first, workers.TOLERANCE[case])
     assert load_model(together / case / "checkpoint.safetensors")[1]["step"] == workers.STEPS
 
 

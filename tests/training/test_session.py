@@ -52,7 +52,7 @@ def test_the_streaming_model_learns_from_its_twin(
     assert list(outcomes) == ["bidirectional", "streaming"]
     assert all(outcome.done for outcome in outcomes.values())
     assert [head for head, *_ in outcomes["streaming"].rates] == [0, 3]
-    assert "1 recordings set aside at random" in outcomes["streaming"].watched
+    assert "1 recording set aside at random" in outcomes["streaming"].watched
     _, twin = load_model(tmp_path / "mine" / "bidirectional" / "checkpoint.safetensors")
     _, about = load_model(tmp_path / "mine" / "streaming" / "checkpoint.safetensors")
     assert (twin["distill"], twin["teacher"], twin["shift_frames"]) == (0.0, None, {})
@@ -74,6 +74,24 @@ def test_epochs_say_how_many_steps(tmp_path: Path) -> None:
     seen = [m.epoch for _, m in messages if isinstance(m, Progress)]
     assert len(seen) == steps > 4
     assert sorted(set(seen)) == [0, 1]
+
+
+def test_a_small_training_is_recorded_as_often_as_a_large_one(tmp_path: Path) -> None:
+    def records(steps: int) -> int:
+        return steps // request(tmp_path).options("bidirectional", steps).report_every
+
+    assert records(30) == 30
+    assert 50 < records(159) < 100
+    assert records(6000) == 120
+
+
+def test_recordings_may_be_as_long_as_one_says(tmp_path: Path) -> None:
+    asked = request(tmp_path, models=("bidirectional",), steps=1, longest=2.5)
+    _, messages = told(asked)
+    (loaded,) = [m for _, m in messages if isinstance(m, Note) and m.skipped]
+    assert all("over the limit of 2.5 s" in one.reason for one in loaded.skipped)
+    with pytest.raises(NearfutureError, match=r"longest: 2\.5 → 40\.0"):
+        told(request(tmp_path, models=("bidirectional",), steps=1))
 
 
 def test_an_interruption_ends_it_before_the_next_model(tmp_path: Path) -> None:

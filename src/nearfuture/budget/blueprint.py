@@ -172,6 +172,18 @@ class Blueprint:
             links.append(("lookahead", ReceptiveField(right=frames)))
         return links
 
+    def frames_in(self, seconds: float) -> int:
+        """How many outputs a recording of so many seconds has when it is over.
+
+        >>> plan = Blueprint()  # a frame of 40 ms whose window is 15 ms longer
+        >>> [plan.frames_in(seconds) for seconds in (0.0, 0.054, 0.055, 0.5)]
+        [0, 0, 1, 12]
+        """
+        count = round(seconds * self.rate)
+        for _, field in self.links(None):
+            count = field.total(count)
+        return count
+
     def latency(
         self, frames: int | None, *, resampler_ms: float = 0.0, quantum_wait_ms: float = 0.0
     ) -> Latency:

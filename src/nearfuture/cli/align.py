@@ -263,5 +263,5 @@ def _summary(found: "Segments") -> str:
     counted = ", ".join(f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons))
     return (
         f"{len(found.kept)} segments of {seconds:.1f} s in all, "
-        f"{len(reasons)} stretches dropped{f' ({counted})' if counted else ''}"
+        f"{len(reasons)} dropped{f' ({counted})' if counted else ''}"
     )

@@ -48,7 +48,9 @@ def import_(
 ) -> None:
     """Write recordings of any form as one corpus: DIR/cuts.jsonl.gz, a manifest of Lhotse.
 
-    What cannot be used is named and left out. The exit code is 0 if anything is left.
+    What cannot be read or says nothing is named and left out. What else is wrong (too long, too
+    short for its text) is named and kept: trainings leave it out by limits of their own. The exit
+    code is 0 if anything is left.
 
     Args:
         source: A folder of audio with a text file beside each; a CSV or TSV file with the columns
@@ -66,6 +68,7 @@ def import_(
     from nearfuture.data.importing import write_corpus
     from nearfuture.data.source import read_source
     from nearfuture.data.split import assign_splits
+    from nearfuture.text import counted
 
     the_library()
     console = Console()
@@ -85,8 +88,11 @@ def import_(
         console.print(Text(f"nothing is left to write to {out}", style="bold red"))
         sys.exit(1)
     left_out = report.rows - len(report.items)
-    said = f"{path}: {len(report.items)} recordings, {left_out} left out"
-    console.print(Text(said, style="bold green" if not left_out else "bold yellow"))
+    said = f"{path}: {counted(len(report.items), 'recording')}, {left_out} left out"
+    named = {name for finding in report.findings if finding.wrong for name, _ in finding.examples}
+    if wrong := sum(item.name in named for item in report.items):
+        said += f"; {wrong} of them wrong, see above"
+    console.print(Text(said, style="bold yellow" if left_out or wrong else "bold green"))
 
 
 @data.command(name="check")
@@ -113,14 +119,18 @@ def check_(
         every: Name every file, not only the first few of each kind.
         as_json: Print everything as JSON instead.
     """
-    from nearfuture.data.check import LONGEST_S, check
+    from nearfuture.budget import Blueprint
+    from nearfuture.data.check import check
+    from nearfuture.data.limits import LONGEST_S, Limits
 
+    # The features that all presets share: a window 15 ms longer than a frame.
+    model = Blueprint(window_ms=frame_ms + 15.0, hop_ms=frame_ms, stack=1)
+    limits = Limits(longest_s=LONGEST_S if longest is None else longest, model=model)
     with _progress() as show:
         report = check(
             source,
             symbols=None if vocabulary is None else _symbols(vocabulary),
-            frame_ms=frame_ms,
-            longest_s=LONGEST_S if longest is None else longest,
+            limits=limits,
             progress=show("looking"),
         )
     if as_json:
@@ -147,7 +157,7 @@ def list_(*, to: Annotated[Path | None, Parameter(name="--to")] = None) -> None:
         root = None
     table = Table()
     table.add_column("name", no_wrap=True)  # it is what has to be typed
-    for column in ("what", "hours", "MB", "licence", "Hz", "checksum"):
+    for column in ("hours", "MB", "licence", "Hz", "checksum"):
         table.add_column(column)
     table.add_column("here", overflow="fold")
     for corpus in CORPORA.values():
@@ -155,25 +165,25 @@ def list_(*, to: Annotated[Path | None, Parameter(name="--to")] = None) -> None:
         known = {one.checksum.partition(":")[0] for one in corpus.archives}
         table.add_row(
             corpus.name,
-            corpus.about,
             f"{corpus.hours:g}",
             f"{corpus.megabytes}",
             corpus.licence,
             f"{corpus.rate}",
-            ", ".join(sorted(known - {""})) or "first time's",
+            ", ".join(sorted(known - {""})) or "none told",
             str(there) if there else "–",
         )
     console.print(table)
-    console.print("Hours and MB are about. To fetch one: nearfuture data fetch NAME. From:")
+    console.print("Hours and MB are about. To fetch one: nearfuture data fetch NAME. They are:")
     for corpus in CORPORA.values():
+        console.print(Text(f"{corpus.name}: {corpus.about}"), soft_wrap=True)
         for archive in corpus.archives:
-            line = f"  {archive.url}"
+            line = f"  from {archive.url}"
             if not archive.url.endswith(f"/{archive.name}"):
                 line += f" (on a mirror: {archive.name})"
             console.print(Text(line), soft_wrap=True)
     console.print(
-        "first time's: its publisher tells no checksum; that of the first time it is fetched is "
-        "kept and compared later."
+        "none told: its publisher tells no checksum; that of the first time it is fetched is kept "
+        "and compared later."
     )
 
 

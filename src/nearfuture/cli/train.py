@@ -1,36 +1,28 @@
 """`nearfuture train`: a bidirectional model, and the streaming one for every budget it teaches."""
 
 import contextlib
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 from rich.table import Table
 from rich.text import Text
 
 from nearfuture.budget.presets import Preset
 from nearfuture.cli.console import Console
+from nearfuture.cli.telling import Bars, Lines
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.training.session import Note, Outcome, Request
-    from nearfuture.training.trainer import Progress as Step
+    from nearfuture.training.checkpoint import OtherTrainingError
+    from nearfuture.training.session import Outcome, Request
 
 __all__ = ["train"]
 
 _STEPS = 6000
-_BATCH_SECONDS = 40.0
 _DISTILL = 3.0
-_MOST_NAMED = 20  # recordings that are left out, before the rest is only counted
 
 
 def train(
@@ -44,6 +36,7 @@ def train(
     steps: int | None = None,
     epochs: int | None = None,
     batch_seconds: float | None = None,
+    longest: float | None = None,
     learning_rate: float = 2e-3,
     regularise: bool = True,
     distill: float | None = None,
@@ -75,6 +68,7 @@ def train(
         steps: Training steps of each model; 6000 unless there are epochs.
         epochs: Passes over the recordings instead.
         batch_seconds: Seconds of audio in a step's batch, padding included; 40 unless given.
+        longest: Name and leave out recordings longer than so many seconds; 40 unless given.
         learning_rate: The greatest one, after the warm-up; it falls linearly to 0.
         regularise: With SpecAugment and dropout; a training that is too short to learn its
             recordings by heart is better without.
@@ -101,6 +95,8 @@ def train(
         raise NearfutureError(
             "batches of connected digits have a size of their own: leave --batch-seconds out"
         )
+    if not data and longest is not None:
+        raise NearfutureError("connected digits are short, all of them: leave --longest out")
     for name, value in (
         ("--steps", steps),
         ("--epochs", epochs),
@@ -110,6 +106,7 @@ def train(
         if value is not None and value < 1:
             raise NearfutureError(f"{name} is at least 1, not {value}")
     try:
+        from nearfuture.data.limits import LONGEST_S
         from nearfuture.training.session import BIDIRECTIONAL, STREAMING, Request
     except ModuleNotFoundError as error:
         raise NearfutureError(
@@ -134,7 +131,8 @@ def train(
         models=names,
         steps=_STEPS if steps is None and epochs is None else steps,
         epochs=epochs,
-        batch_seconds=_BATCH_SECONDS if batch_seconds is None else batch_seconds,
+        batch_seconds=LONGEST_S if batch_seconds is None else batch_seconds,
+        longest=LONGEST_S if longest is None else longest,
         learning_rate=learning_rate,
         regularise=regularise,
         distill=distill,
@@ -179,6 +177,7 @@ def _shifts(told: str) -> dict[int, int]:
 
 def _run(request: "Request", processes: int, console: Console) -> "dict[str, Outcome] | None":
     """The outcomes; None in a process that is not the first."""
+    from nearfuture.training.checkpoint import OtherTrainingError
     from nearfuture.training.company import company, gently
     from nearfuture.training.distributed import join, joined
     from nearfuture.training.session import train as train_models
@@ -191,11 +190,18 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
         if not group.first:
             train_models(request, group, interruption=lambda: gently(lambda: None))
             return None
-        show = stack.enter_context(_Show(request, console))
+        show = stack.enter_context(
+            Bars(request.models, console) if console.is_terminal else Lines(console)
+        )
         try:
-            return train_models(
+            outcomes = train_models(
                 request, group, tell=show.tell, interruption=lambda: gently(show.stopping)
             )
+            show.summary()
+            return outcomes
+        except OtherTrainingError as error:
+            others.dismiss()
+            raise NearfutureError(_in_our_words(error)) from error
         except RuntimeError as error:
             if not others.lost():
                 others.dismiss()
@@ -209,69 +215,47 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
             raise
 
 
-class _Show:
-    """A progress bar for each model, and a line for each recording that is left out."""
+_OPTIONS = {
+    "steps": "--steps",
+    "batch_seconds": "--batch-seconds",
+    "longest": "--longest",
+    "learning_rate": "--learning-rate",
+    "distill": "--distill",
+    "shift_frames": "--shifts",
+    "delay_penalty": "--delay-penalty",
+    "seed": "--seed",
+    "processes": "--processes",
+    "threads": "--threads",
+    "noise": "noises of NEARFUTURE_CORPORA:",
+    "rir": "rooms of NEARFUTURE_CORPORA:",
+}
+"""What a checkpoint remembers, in the words of the command."""
 
-    def __init__(self, request: "Request", console: Console) -> None:
-        self.console = console
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[told]}"),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        self.bars = Progress(*columns, console=console)
-        self.tasks = {
-            name: self.bars.add_task(name, total=None, start=False, told="waiting")
-            for name in request.models
-        }
-        self.errors: dict[str, float] = {}
-        self.left_out = 0
+_OTHERS = {
+    "recordings_sha256": "the recordings",
+    "task": "--data",
+    "teacher": "the bidirectional model",
+}
+"""What it remembers by a digest or a name alone."""
 
-    def __enter__(self) -> "_Show":
-        self.bars.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.bars.stop()
-
-    def tell(self, name: str, message: "Note | Step") -> None:
-        """Show what is told about a model."""
-        from nearfuture.training.session import Note
-
-        task = self.tasks[name]
-        for line in message.skipped:
-            self._leave_out(line)
-        if not isinstance(message, Note):
-            self.errors |= {name: message.watched["cer"]} if message.watched else {}
-            parts = [f"epoch {message.epoch + 1}", f"loss {message.loss:.3f}"]
-            if name in self.errors:
-                parts.append(f"CER {100 * self.errors[name]:.2f} %")
-            if message.left_out:
-                parts.append(f"left out {message.left_out}")
-            self.bars.update(task, completed=message.step, told=", ".join(parts))
-            return
-        for report in message.reports:
-            self.bars.console.print(Text(report.text()))
-        if message.watched:
-            self.bars.console.print(Text(f"watched: {message.watched}"))
-        self.bars.update(task, told=message.doing)
-        if message.steps is not None:
-            self.bars.start_task(task)
-            self.bars.update(task, total=message.steps)
-
-    def stopping(self) -> None:
-        """Say that the wish to stop was heard."""
-        self.bars.console.print("stopping after this step")
-
-    def _leave_out(self, line: str) -> None:
-        self.left_out += 1
-        if self.left_out <= _MOST_NAMED:
-            self.bars.console.print(Text(f"left out: {line}", style="yellow"))
-        elif self.left_out == _MOST_NAMED + 1:
-            self.bars.console.print(Text("more is left out, and only counted", style="yellow"))
+def _in_our_words(error: "OtherTrainingError") -> str:
+    """Which options of the command are others; what follows from them goes without saying."""
+    changes = [
+        f"{_OPTIONS[key]} {before} → {now}"
+        for key, (before, now) in error.changes.items()
+        if key in _OPTIONS
+    ]
+    changes += [f"{words} changed" for key, words in _OTHERS.items() if key in error.changes]
+    if not changes:
+        return str(error)
+    hint = ""
+    if "steps" in error.changes:
+        hint = "; the learning rate of every step follows from their number (or that of --epochs)"
+    return (
+        f"{error.path} was started otherwise: {', '.join(changes)}; say what was said then, or "
+        f"start afresh with another --out{hint}"
+    )
 
 
 def _print(outcomes: "dict[str, Outcome]", out: Path, console: Console) -> None:
@@ -280,11 +264,11 @@ def _print(outcomes: "dict[str, Outcome]", out: Path, console: Console) -> None:
         console.print(Text(text))
         raise KeyboardInterrupt
     watched = next(iter(outcomes.values())).watched
-    table = Table("model", "lookahead", "WER %", "CER %", title=f"errors on {watched}")
+    table = Table("model", "waits for", "WER %", "CER %", title=f"errors on {watched}")
     for name, outcome in outcomes.items():
-        for head, words, characters in outcome.rates:
-            frames = "everything" if head is None else f"{head} frames"
-            table.add_row(name, frames, f"{100 * words:.2f}", f"{100 * characters:.2f}")
+        for (_, words, characters), wait_ms in zip(outcome.rates, outcome.wait_ms, strict=True):
+            wait = "everything" if wait_ms == math.inf else f"{wait_ms:g} ms"
+            table.add_row(name, wait, f"{100 * words:.2f}", f"{100 * characters:.2f}")
     console.print(table)
     for outcome in outcomes.values():
         console.print(Text(f"nearfuture transcribe --model {outcome.bundle} FILE …"))

@@ -1,10 +1,11 @@
 """Recordings and what is made of them. Nothing here needs torch."""
 
 from nearfuture.data.augmentation import Augmentation, noises, room_responses
-from nearfuture.data.batches import Batch, Batches
+from nearfuture.data.batches import Batch, Batches, Skipped
 from nearfuture.data.check import check
 from nearfuture.data.corpus import Entry, Utterance, corpus_folder, load_audio, read_manifest
 from nearfuture.data.digits import ConnectedDigits, DigitRecordings
+from nearfuture.data.limits import Limits
 from nearfuture.data.recordings import Recordings, load_utterances
 from nearfuture.data.report import Finding, Report
 from nearfuture.data.source import Fault, Item, Source, load_item, probed, read_source
@@ -20,8 +21,10 @@ __all__ = [
     "Fault",
     "Finding",
     "Item",
+    "Limits",
     "Recordings",
     "Report",
+    "Skipped",
     "Source",
     "Utterance",
     "check",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,9 @@ from nearfuture.data.sound import (
     without_silent_ends,
 )
 from nearfuture.error import NearfutureError
+from nearfuture.text import counted
 
-__all__ = ["Augmentation", "noises", "room_responses"]
+__all__ = ["Augmentation", "contents", "noises", "room_responses"]
 
 Samples = NDArray[np.float32]
 Range = tuple[float, float]
@@ -132,6 +135,7 @@ class Augmentation:
         *,
         noises: Sequence[NDArray[Any]] = (),
         rooms: Sequence[Samples] = (),
+        enough: Callable[[int], bool] = lambda samples: True,
     ) -> Samples:
         """A recording as the model shall hear it this time.
 
@@ -141,15 +145,18 @@ class Augmentation:
             rng: all that is random comes from it.
             noises: recordings of noise; without any, all noise is faint and synthetic.
             rooms: impulse responses; without any, rooms are simulated.
+            enough: whether so many samples can hold what is said; where they cannot, the recording
+                keeps its ends and its speed.
 
         Returns:
             (m,) float32 in [-1, 1]; m is at most n / (1 − speed) plus twice the longest silence.
         """
         if samples.size == 0:
             return samples
-        samples = self._ends(samples, rate, rng)
+        varied = self._ends(samples, rate, rng)
         if self.speed:
-            samples = at_speed(samples, rng.uniform(1 - self.speed, 1 + self.speed))
+            varied = at_speed(varied, rng.uniform(1 - self.speed, 1 + self.speed))
+        samples = varied if enough(varied.size) else samples
         if rng.random() < self.reverberation:
             if rooms:
                 room = rooms[int(rng.integers(len(rooms)))]
@@ -203,15 +210,38 @@ def room_responses(rate: int) -> list[Samples]:
     return _corpus("rir", rate)
 
 
-def _corpus(name: str, rate: int) -> list[Samples]:
+def contents(name: str) -> str:
+    """How many recordings one of these two corpora has, and the beginning of a digest of them.
+
+    Raises:
+        NearfutureError: where one of them cannot be read.
+
+    >>> contents("no such corpus")
+    'none'
+    """
+    paths = _paths(name)
+    digest = hashlib.sha256()
+    for path in paths:
+        try:
+            digest.update(hashlib.sha256(path.read_bytes()).digest())
+        except OSError as error:
+            raise NearfutureError(f"cannot read {path}: {error.strerror}") from error
+    return f"{counted(len(paths), 'recording')} ({digest.hexdigest()[:12]})" if paths else "none"
+
+
+def _paths(name: str) -> list[Path]:
     folder = corpus_folder(name)
     if folder is None:
         return []
     lines = (folder / "manifest.tsv").read_text(encoding="utf-8").split("\n")
     rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    paths = [folder / row["path"] for row in rows]
+    return [folder / row["path"] for row in rows]
+
+
+def _corpus(name: str, rate: int) -> list[Samples]:
     # Of several microphones the first: their mean would be a room that nobody stood in.
     loaded = [
-        load_item(Item(name=str(path), path=path, text="", channel=0), rate) for path in paths
+        load_item(Item(name=str(path), path=path, text="", channel=0), rate)
+        for path in _paths(name)
     ]
     return [samples for samples in loaded if samples.any()]

@@ -9,9 +9,24 @@ from typing import Protocol, TypeVar, runtime_checkable
 from nearfuture.data.corpus import Utterance
 from nearfuture.error import NearfutureError
 
-__all__ = ["Batch", "Batches", "share"]
+__all__ = ["Batch", "Batches", "Skipped", "share"]
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A recording that is not used, by its name, and why.
+
+    >>> str(Skipped("a.wav", "it is empty"))
+    'a.wav: it is empty'
+    """
+
+    name: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.reason}"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -20,8 +35,7 @@ class Batch:
 
     Attributes:
         utterances: at the model's rate.
-        skipped: a line for each recording that should have been among them and could not be
-            loaded, with its name and the reason.
+        skipped: each recording that should have been among them and could not be loaded.
         epoch: how many times every recording had been seen before; 0 where there are no epochs.
 
     >>> len(Batch().utterances)
@@ -29,7 +43,7 @@ class Batch:
     """
 
     utterances: list[Utterance] = field(default_factory=list)
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     epoch: int = 0
 
 

@@ -11,17 +11,18 @@ from pathlib import Path
 
 from nearfuture.audio import AudioError
 from nearfuture.audio.probe import CutOff, Probe, probe
-from nearfuture.data.item import Item, Source, probed
+from nearfuture.data.item import SPLITS, Item, Source, probed
+from nearfuture.data.limits import Limits
 from nearfuture.data.report import Finding, Report
 from nearfuture.data.source import read_source
 from nearfuture.error import NearfutureError
-from nearfuture.text import frames_needed
 
-__all__ = ["LONGEST_S", "check"]
+__all__ = ["UNUSED", "check"]
 
-LONGEST_S = 40.0
-"""Longer recordings are named unless another limit is asked for: LibriSpeech's longest has 35 s."""
+UNUSED = "in none of the splits train, dev and test, so that nobody uses it"
+"""The kind of finding that names what neither a training nor an evaluation takes."""
 
+_LIMITS = Limits()
 _PIECE = 1 << 12
 
 
@@ -29,9 +30,7 @@ def check(
     source: Source | Path,
     *,
     symbols: Sequence[str] | None = None,
-    frame_ms: float = 40.0,
-    tail_ms: float = 15.0,
-    longest_s: float = LONGEST_S,
+    limits: Limits = _LIMITS,
     progress: Callable[[int, int], None] | None = None,
 ) -> Report:
     """Look at every recording's header and end, at every text, and at what they have in common.
@@ -39,15 +38,10 @@ def check(
     No audio is decoded but the end of FLAC files: damage in the middle of a file is found when it
     is loaded. Files are compared byte by byte only where their sizes are the same.
 
-    A recording of d ms has ⌊(d - tail) / frame⌋ frames; its text is impossible where it needs more
-    (`nearfuture.text.frames_needed`), since CTC's loss would be infinite.
-
     Args:
         source: a source, or the path of one.
         symbols: the characters that the model can write; whatever is in the texts unless given.
-        frame_ms: from one frame of the model to the next.
-        tail_ms: by how much the window of a frame is longer than the frame.
-        longest_s: recordings longer than this are named.
+        limits: recordings that are too long, or too short for their text, are named.
         progress: called with the recordings looked at, and all of them.
 
     Raises:
@@ -59,11 +53,14 @@ def check(
         findings.add(fault.kind, fault.name, fault.reason)
     items, probes = _usable(source.items, findings, progress)
     for item in items:
-        _length(item, findings, frame_ms, tail_ms, longest_s)
+        if broken := limits.broken(item.duration_s or 0.0, item.text):
+            kind, reason = broken
+            findings.add(kind, item.name, reason)
     if symbols is not None:
         _characters(items, set(symbols), findings)
     _same_audio(items, findings)
     _shared(items, findings)
+    _unused(items, findings)
     seconds = [item.duration_s or 0.0 for item in items]
     splits: dict[str, list[float]] = defaultdict(list)
     for item, duration in zip(items, seconds, strict=True):
@@ -135,23 +132,6 @@ def _without(message: str, item: Item) -> str:
     return message
 
 
-def _length(
-    item: Item, findings: _Findings, frame_ms: float, tail_ms: float, longest_s: float
-) -> None:
-    seconds = item.duration_s or 0.0
-    if seconds > longest_s:
-        findings.add("too long", item.name, f"{seconds:.1f} s, over the limit of {longest_s:g} s")
-    frames = max(0, int((1000 * seconds - tail_ms) / frame_ms))
-    needed = frames_needed(item.text)
-    if needed > frames:
-        shown = item.text if len(item.text) <= 40 else item.text[:39] + "…"
-        findings.add(
-            "too short for its text",
-            item.name,
-            f"its {seconds:.2f} s are {frames} frames of {frame_ms:g} ms; {shown!r} needs {needed}",
-        )
-
-
 def _characters(items: Iterable[Item], known: set[str], findings: _Findings) -> None:
     counts: Counter[str] = Counter()
     first: dict[str, str] = {}
@@ -176,7 +156,8 @@ def _same_audio(items: Sequence[Item], findings: _Findings) -> None:
         for other in others:
             apart = first.split != other.split
             kind = "same audio in two splits" if apart else "same audio twice"
-            where = f" ({other.split} and {first.split})" if apart else ""
+            names = [one.split or "no split" for one in (other, first)]
+            where = f" ({' and '.join(names)})" if apart else ""
             findings.add(kind, other.name, f"the same as {first.name}{where}", wrong=apart)
 
 
@@ -225,13 +206,23 @@ def _shared(items: Iterable[Item], findings: _Findings) -> None:
             findings.add(
                 "same words of a speaker in two splits",
                 other.name,
-                f"{speaker} says {text!r} in {first.name}, too ({other.split} and {first.split})",
+                f"{speaker} says {text!r} in {first.name}, too ({other.split or 'no split'} "
+                f"and {first.split or 'no split'})",
                 wrong=False,
             )
     for speaker, splits in heard.items():
         if len(splits) > 1:
             names = ", ".join(sorted(name or "none" for name in splits))
             findings.add("speaker in two splits", speaker, names, wrong=False)
+
+
+def _unused(items: Sequence[Item], findings: _Findings) -> None:
+    """What is in no split that anybody uses, where others are in one."""
+    if any(item.split for item in items):
+        for item in items:
+            if item.split not in SPLITS:
+                told = f"its split is {item.split!r}" if item.split else "it has no split"
+                findings.add(UNUSED, item.name, told, wrong=False)
 
 
 def _counted(values: Iterable[int]) -> dict[int, int]:

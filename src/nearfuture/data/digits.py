@@ -20,6 +20,7 @@ from nearfuture.data.ahead import Ahead
 from nearfuture.data.augmentation import Augmentation
 from nearfuture.data.batches import Batch, share
 from nearfuture.data.corpus import Utterance, corpus_folder, load_audio, read_manifest
+from nearfuture.data.limits import Limits
 from nearfuture.data.sound import add_noise, at_level
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary
@@ -144,6 +145,7 @@ class ConnectedDigits:
         others: whole strings of other voices (synthetic ones), mixed in by `others_share`.
         augmentation: what is done to each string.
         noises, rooms: what it is done with; see `noises` and `room_responses`.
+        limits: augmentation makes no string too short for its text.
     """
 
     recordings: DigitRecordings
@@ -153,6 +155,7 @@ class ConnectedDigits:
     augmentation: Augmentation = _AUGMENTATION
     noises: Sequence[NDArray[Any]] = ()
     rooms: Sequence[NDArray[np.float32]] = ()
+    limits: Limits = field(default_factory=Limits)
     seed: int = 0
     _ahead: Ahead = field(default_factory=Ahead, init=False, repr=False, compare=False)
 
@@ -176,7 +179,13 @@ class ConnectedDigits:
             seen = self.recordings.seen
             speaker = seen[rng.integers(len(seen))]
             one = self.recordings.clean_string(speaker, "train", digits, rng)
+        rate = self.recordings.rate
         samples = self.augmentation.apply(
-            one.samples, self.recordings.rate, rng, noises=self.noises, rooms=self.rooms
+            one.samples,
+            rate,
+            rng,
+            noises=self.noises,
+            rooms=self.rooms,
+            enough=lambda size: self.limits.fits(size / rate, one.text),
         )
         return dataclasses.replace(one, samples=samples)

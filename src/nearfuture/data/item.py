@@ -16,6 +16,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.text import normalise
 
 __all__ = [
+    "SPLITS",
     "Collector",
     "Fault",
     "Item",
@@ -165,6 +166,9 @@ class Collector:
         """All that was gathered."""
         return Source(path=self._path, items=tuple(self._items), faults=tuple(self._faults))
 
+
+SPLITS = ("train", "dev", "test")
+"""To train on, to watch meanwhile, to judge by at the end; rows of others are used by nobody."""
 
 _SPLITS = {"train": "train", "training": "train", "dev": "dev", "test": "test", "testing": "test"}
 _SPLITS |= {"valid": "dev", "validation": "dev", "val": "dev", "devel": "dev", "eval": "test"}

@@ -6,6 +6,7 @@ import bisect
 import math
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ from numpy.typing import NDArray
 
 from nearfuture.data.ahead import Ahead
 from nearfuture.data.augmentation import Augmentation
-from nearfuture.data.batches import Batch, share
+from nearfuture.data.batches import Batch, Skipped, share
 from nearfuture.data.cache import AudioCache
 from nearfuture.data.corpus import Utterance
 from nearfuture.data.item import Item, load_item, probed
+from nearfuture.data.limits import Limits
 from nearfuture.error import NearfutureError
-from nearfuture.text import frames_needed
 
 __all__ = ["Recordings", "load_utterances"]
 
 Samples = NDArray[np.float32]
 
 _PLANS = 3  # epochs whose plans are kept: memory stays the same over a long training
+_LIMITS = Limits()
 _SLACK_S = 0.1  # by which a file may be longer than its own header says
 
 
@@ -45,20 +47,18 @@ class Recordings:
         rate: of the model; audio of other rates is resampled.
         seconds_per_batch: audio in a batch with its padding, before augmentation, at most, unless
             one recording alone is longer.
-        longest_s: recordings longer than this are left out.
+        limits: recordings that are too long, or too short for their text, are left out.
         sorta_grad: whether the first epoch goes from short to long.
         augmentation: what is done to each recording.
         noises, rooms: what it is done with; see `noises` and `room_responses`.
         seed: of all that is random.
-        frame_ms: of the model; recordings with more characters than such frames, which CTC cannot
-            spell, are left out. Unknown: they are left to the training.
         cache_mb: megabytes of decoded audio that are kept.
         prefetch: whether a thread makes the next batch.
         progress: called with the rows looked at and the rows in all.
 
     Attributes:
         items: those that are trained on.
-        left_out: a line for each of the others, with its name and the reason.
+        left_out: each of the others, with the reason.
 
     Raises:
         NearfutureError: where nothing is left, or for a limit that is none.
@@ -69,9 +69,9 @@ class Recordings:
     ...     for n in (3, 1, 60, 2, 4)
     ... ]
     >>> recordings = Recordings(items, rate=16000, seconds_per_batch=8.0)
-    >>> recordings.left_out
-    ('60.wav: it is 60.0 s long, over the limit of 30 s: cut it into shorter ones, or raise the
-    limit',)
+    >>> print(recordings.left_out[0])
+    60.wav: it is 60.0 s long, over the limit of 40 s: cut it into shorter ones, or raise the
+    limit
     >>> recordings.epoch(0)
     [[1, 2], [0, 3]]
     """
@@ -82,44 +82,44 @@ class Recordings:
         *,
         rate: int,
         seconds_per_batch: float = 120.0,
-        longest_s: float = 30.0,
+        limits: Limits = _LIMITS,
         sorta_grad: bool = True,
         augmentation: Augmentation | None = None,
         noises: Sequence[NDArray[Any]] = (),
         rooms: Sequence[Samples] = (),
         seed: int = 0,
-        frame_ms: float | None = None,
         cache_mb: float = 1500.0,
         prefetch: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
-        for name, value in (("seconds_per_batch", seconds_per_batch), ("longest_s", longest_s)):
-            if not value > 0:
-                raise NearfutureError(f"{name} is {value}: more than 0 seconds are wanted")
+        if not seconds_per_batch > 0:
+            raise NearfutureError(
+                f"seconds_per_batch is {seconds_per_batch}: more than 0 seconds are wanted"
+            )
         if not cache_mb >= 0:
             raise NearfutureError(f"cache_mb is {cache_mb}: 0 or more megabytes are wanted")
-        self.rate, self.longest_s, self.seed = rate, longest_s, seed
+        self.rate, self.limits, self.seed = rate, limits, seed
         self.seconds_per_batch, self.sorta_grad = seconds_per_batch, sorta_grad
         self.augmentation = Augmentation() if augmentation is None else augmentation
         self.noises, self.rooms, self.prefetch = noises, rooms, prefetch
         self._cache = AudioCache(cache_mb)
         kept: list[Item] = []
         seconds: list[float] = []
-        left_out: list[str] = []
+        left_out: list[Skipped] = []
         for number, item in enumerate(items):
             if progress:
                 progress(number, len(items))
             try:
-                length = self._usable_seconds(item, frame_ms)
+                length = self._usable_seconds(item)
             except NearfutureError as error:
-                left_out.append(_named(item, error))
+                left_out.append(_skipped(item, error))
                 continue
             kept.append(item)
             seconds.append(length)
         if progress:
             progress(len(items), len(items))
         if not kept:
-            reasons = "; ".join(left_out[:3]) or "there are no recordings"
+            reasons = "; ".join(map(str, left_out[:3])) or "there are no recordings"
             raise NearfutureError(f"there is nothing to train on: {reasons}")
         self.items, self.left_out = tuple(kept), tuple(left_out)
         self._seconds = np.array(seconds)
@@ -177,7 +177,7 @@ class Recordings:
             try:
                 samples = self._loaded(index)
             except NearfutureError as error:
-                skipped.append(_named(item, error))
+                skipped.append(_skipped(item, error))
                 continue
             samples = self.augmentation.apply(
                 samples,
@@ -185,11 +185,15 @@ class Recordings:
                 np.random.default_rng([self.seed, 1, step, place]),
                 noises=self.noises,
                 rooms=self.rooms,
+                enough=partial(self._enough, item),
             )
             utterances.append(
                 Utterance(name=item.name, samples=samples, text=item.text, speaker=item.speaker)
             )
         return Batch(utterances=utterances, skipped=tuple(skipped), epoch=number)
+
+    def _enough(self, item: Item, samples: int) -> bool:
+        return self.limits.fits(samples / self.rate, item.text)
 
     def _planned(self, number: int) -> list[list[int]]:
         rng = np.random.default_rng([self.seed, number])
@@ -207,42 +211,34 @@ class Recordings:
             batches[-1].append(index)
         return batches if by_length else [batches[i] for i in rng.permutation(len(batches))]
 
-    def _usable_seconds(self, item: Item, frame_ms: float | None) -> float:
+    def _usable_seconds(self, item: Item) -> float:
         if not item.text:
             raise NearfutureError("its transcript is empty")
         seconds = item.duration_s if item.duration_s is not None else probed(item).duration_s
         if seconds is None or not 0 < seconds < math.inf:
             raise NearfutureError(f"it is {seconds} s long")
-        if seconds > self.longest_s:
-            raise NearfutureError(self._too_long(seconds))
-        if frame_ms is not None:
-            needed, frames = frames_needed(item.text), math.ceil(seconds * 1000 / frame_ms)
-            if needed > frames:
-                raise NearfutureError(
-                    f"its transcript needs {needed} frames, and its {seconds:.2f} s are {frames} "
-                    f"frames of {frame_ms:g} ms: is it the right transcript?"
-                )
+        if broken := self.limits.broken(seconds, item.text):
+            raise NearfutureError(broken[1])
         return seconds
-
-    def _too_long(self, seconds: float) -> str:
-        return (
-            f"it is {seconds:.1f} s long, over the limit of {self.longest_s:g} s: cut it into "
-            f"shorter ones, or raise the limit"
-        )
 
     def _loaded(self, index: int) -> Samples:
         samples = self._cache.get(index)
         if samples is None:
-            samples = load_item(self.items[index], self.rate)
+            item = self.items[index]
+            samples = load_item(item, self.rate)
             # A manifest may be wrong about a length, and memory has to last.
-            if samples.size > (self.longest_s + _SLACK_S) * self.rate:
-                raise NearfutureError(self._too_long(samples.size / self.rate))
+            seconds = samples.size / self.rate
+            if seconds > self.limits.longest_s + _SLACK_S:
+                _, reason = self.limits.broken(seconds, item.text) or ("", "")
+                raise NearfutureError(reason)
             samples = self._cache.put(index, samples)
         return samples
 
 
-def load_utterances(items: Sequence[Item], rate: int) -> tuple[list[Utterance], tuple[str, ...]]:
-    """Recordings as they are, all in memory, and a line for each that could not be loaded.
+def load_utterances(
+    items: Sequence[Item], rate: int
+) -> tuple[list[Utterance], tuple[Skipped, ...]]:
+    """Recordings as they are, all in memory, and those that could not be loaded.
 
     For the few that a model is evaluated on.
     """
@@ -251,7 +247,7 @@ def load_utterances(items: Sequence[Item], rate: int) -> tuple[list[Utterance], 
         try:
             samples = load_item(item, rate)
         except NearfutureError as error:
-            skipped.append(_named(item, error))
+            skipped.append(_skipped(item, error))
             continue
         utterances.append(
             Utterance(name=item.name, samples=samples, text=item.text, speaker=item.speaker)
@@ -259,7 +255,8 @@ def load_utterances(items: Sequence[Item], rate: int) -> tuple[list[Utterance], 
     return utterances, tuple(skipped)
 
 
-def _named(item: Item, error: NearfutureError) -> str:
+def _skipped(item: Item, error: NearfutureError) -> Skipped:
     message = str(error)
-    known = message.startswith((f"{item.name}: ", f"{item.name} "))
-    return message if known else f"{item.name}: {message}"
+    for known in (f"{item.name}: ", f"{item.name} "):
+        message = message.removeprefix(known)
+    return Skipped(item.name, message)

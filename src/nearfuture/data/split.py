@@ -64,12 +64,15 @@ def assign_splits(
     splits: dict[object, str] = {}
     total = sum(seconds.values())
     for position, (name, share) in enumerate(wanted):
-        taken, reserved = 0.0, len(wanted) - position  # one group at least for each that follows
-        while len(left) > reserved:
-            # Stop where one more group would miss the share by more than it is missed now.
-            if taken and taken + seconds[left[0]] / 2 > share * total:
-                break
-            taken += seconds[left[0]]
-            splits[left.pop(0)] = name
+        taken, spare = 0.0, len(left) - (len(wanted) - position)
+        chosen: list[object] = []
+        for key in left:
+            # Pass over a group with which the share would be missed by more than without it.
+            if len(chosen) < spare and taken < share * total >= taken + seconds[key] / 2:
+                taken += seconds[key]
+                chosen.append(key)
+        chosen = chosen or [min(left, key=lambda key: seconds[key])]
+        splits |= dict.fromkeys(chosen, name)
+        left = [key for key in left if key not in splits]
     by_number = {i: splits.get(key, "train") for key, group in groups.items() for i in group}
     return [replace(item, split=by_number[number]) for number, item in enumerate(items)]

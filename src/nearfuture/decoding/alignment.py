@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nearfuture.decoding.trellis import best_path
 from nearfuture.error import NearfutureError
-from nearfuture.text import BLANK, Vocabulary, frames_needed
+from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
 
 __all__ = [
     "AlignedCharacter",
@@ -120,7 +120,7 @@ def align(log_probs: NDArray[np.floating], target: Sequence[int], blank: int = B
     >>> align(log_probs[:3], [1, 1, 2])
     Traceback (most recent call last):
     ...
-    nearfuture.error.NearfutureError: 3 frames cannot spell 3 symbols with 1 repeats, which need \
+    nearfuture.error.NearfutureError: 3 frames cannot spell 3 symbols with 1 repeat, which need \
 4; use a longer recording or a shorter text
     """
     values = np.asarray(log_probs, np.float64)
@@ -245,7 +245,8 @@ def _check(log_probs: NDArray[np.float64], target: NDArray[np.int64], blank: int
     needed = frames_needed(target.tolist())
     if needed > T:
         raise NearfutureError(
-            f"{T} frames cannot spell {len(target)} symbols with {needed - len(target)} repeats, "
+            f"{counted(T, 'frame')} cannot spell {counted(len(target), 'symbol')} with "
+            f"{counted(needed - len(target), 'repeat')}, "
             f"which need {needed}; use a longer recording or a shorter text"
         )
     broken = ~(log_probs < math.inf)  # NaN, too

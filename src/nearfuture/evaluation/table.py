@@ -11,7 +11,7 @@ from rich.text import Text
 from nearfuture.evaluation.bootstrap import Interval
 from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.summary import HeadFigures, Spread, Summary
-from nearfuture.text import ErrorRate
+from nearfuture.text import ErrorRate, counted
 
 __all__ = ["notes", "tables"]
 
@@ -25,10 +25,10 @@ def tables(heard: Evaluation, summary: Summary, *, speakers: bool = False) -> li
 
 
 def _errors(heard: Evaluation, summary: Summary) -> Table:
+    speakers = counted(summary.speakers, "speaker") if summary.speakers else "speakers not told"
     table = Table(
         title=f"{heard.streaming.name}: {summary.utterances:,} recordings, "
-        f"{summary.seconds / 60:,.1f} min, {summary.words:,} words, {summary.speakers or '?'} "
-        f"speakers",
+        f"{summary.seconds / 60:,.1f} min, {summary.words:,} words, {speakers}",
         caption=f"in brackets 95 % intervals by {summary.by}"
         + ("; last column: relative difference, paired" if summary.twin else ""),
         title_justify="left",

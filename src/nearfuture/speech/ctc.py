@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nearfuture.error import NearfutureError
-from nearfuture.text import frames_needed
+from nearfuture.text import counted, frames_needed
 
 __all__ = ["CTCResult", "ctc_loss", "frames_needed", "unreachable"]
 
@@ -24,15 +24,16 @@ def unreachable(target: Sequence[int], frames: int) -> str | None:
     >>> unreachable([1, 2], 2) is None
     True
     >>> unreachable([1, 2], 1)
-    '1 frames cannot spell 2 symbols with 0 repeats, which need 2; use a longer recording, a \
+    '1 frame cannot spell 2 symbols with 0 repeats, which need 2; use a longer recording, a \
 shorter transcript or a smaller stride'
     """
     needed = frames_needed(target)
     if frames >= needed:
         return None
     return (
-        f"{frames} frames cannot spell {len(target)} symbols with {needed - len(target)} repeats, "
-        f"which need {needed}; use a longer recording, a shorter transcript or a smaller stride"
+        f"{counted(frames, 'frame')} cannot spell {counted(len(target), 'symbol')} with "
+        f"{counted(needed - len(target), 'repeat')}, which need {needed}; use a longer recording, "
+        f"a shorter transcript or a smaller stride"
     )
 
 

@@ -1,5 +1,6 @@
 """What is written: vocabularies, normalisation, word and character error rates."""
 
+from nearfuture.text.counting import counted
 from nearfuture.text.error_rate import ErrorRate, Pair, align, character_errors, word_errors
 from nearfuture.text.normalization import normalise
 from nearfuture.text.spelling import frames_needed
@@ -12,6 +13,7 @@ __all__ = [
     "Vocabulary",
     "align",
     "character_errors",
+    "counted",
     "frames_needed",
     "normalise",
     "word_errors",

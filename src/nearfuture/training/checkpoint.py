@@ -1,12 +1,14 @@
 """A training's whole state in one safetensors file: tensors, and JSON in its header.
 
-Written to a temporary file and renamed, so that an interrupted write leaves the old one whole.
+Written to a temporary file and renamed, so that a process that ends while it writes leaves the old
+one whole; a machine that loses its power may not.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,33 @@ from nearfuture.speech import Recognizer, RecognizerConfig
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
 
-__all__ = ["Checkpoint", "load_model"]
+__all__ = ["Checkpoint", "OtherTrainingError", "load_model"]
 
 _SCHEMA = 2
 _MODEL, _AVERAGE, _OPTIMIZER = "model.", "average.", "optimizer."
+
+
+class OtherTrainingError(NearfutureError):
+    """A checkpoint of a training with other options.
+
+    Attributes:
+        path: of the checkpoint.
+        changes: what it was started with and what is asked for now, by the name of the option.
+    """
+
+    def __init__(self, path: Path, changes: Mapping[str, tuple[Any, Any]]) -> None:
+        self.path, self.changes = path, changes
+        told = ", ".join(f"{key}: {before} → {now}" for key, (before, now) in changes.items())
+        hint = (
+            "; the learning rate of every step follows from the number of steps, unless decay is "
+            "none"
+            if "steps" in changes
+            else ""
+        )
+        super().__init__(
+            f"{path} was started with other options ({told}); resume with the same ones or start "
+            f"afresh in another folder{hint}"
+        )
 
 
 @dataclass(kw_only=True)
@@ -56,7 +81,7 @@ class Checkpoint:
         return self.average.source
 
     def save(self, path: Path) -> None:
-        """Write the file, all of it or nothing."""
+        """Write the file; whoever reads it finds all of it, or the one before."""
         tensors = _named(_MODEL, self.model.state_dict())
         tensors |= _named(_OPTIMIZER, self.optimizer.state())
         self._write(path, tensors)
@@ -90,7 +115,8 @@ class Checkpoint:
         """Read the file into this checkpoint's own model, average and optimiser.
 
         Raises:
-            NearfutureError: where the file is none of ours, or of a training with other options.
+            NearfutureError: where the file is none of ours.
+            OtherTrainingError: where it is of a training with other options.
         """
         about, tensors = _read(path)
         if about["model"] != _as_json(self.model.config.to_json()):
@@ -100,16 +126,8 @@ class Checkpoint:
             )
         before, now = about["options"], _as_json(self.options)
         if different := _different(before, now):
-            changes = ", ".join(f"{key}: {before.get(key)} → {now.get(key)}" for key in different)
-            hint = (
-                "; the learning rate of every step follows from the number of steps, unless decay "
-                "is none"
-                if "steps" in different
-                else ""
-            )
-            raise NearfutureError(
-                f"{path} was started with other options ({changes}); resume with the same ones or "
-                f"start afresh in another folder{hint}"
+            raise OtherTrainingError(
+                path, {key: (before.get(key), now.get(key)) for key in different}
             )
         weights = _under(_MODEL, tensors)
         if not weights:

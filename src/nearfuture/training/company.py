@@ -20,6 +20,8 @@ from nearfuture.training.session import Request, train
 
 __all__ = ["Company", "company", "gently"]
 
+_WISHES = (signal.SIGINT, signal.SIGTERM)
+
 
 @dataclass(frozen=True)
 class Company:
@@ -90,7 +92,10 @@ def _follow(request: Request, rank: int, ranks: int, meeting: Path) -> None:
 
 @contextlib.contextmanager
 def gently(told: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Within, Ctrl-C is a wish that is noted; after it this process is about to end."""
+    """Within, Ctrl-C is a wish that is noted; after it this process is about to end.
+
+    The third one within ends it at once, also where it hangs in a call of C.
+    """
     asked = False
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -99,10 +104,26 @@ def gently(told: Callable[[], None]) -> Iterator[Callable[[], bool]]:
             told()
         asked = True
 
-    before = {one: signal.signal(one, handle) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.signal(one, handle) for one in _WISHES}
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    others = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    threading.Thread(target=_end_at_the_third, args=(read,), daemon=True).start()
     try:
         yield lambda: asked
     finally:
         for one, heeded in before.items():
-            # Impatience must not cost a checkpoint.
+            # Impatience must not cost a checkpoint. A handler would not last until the very end.
             signal.signal(one, signal.SIG_IGN if asked else heeded)
+        signal.set_wakeup_fd(others)
+        os.close(write)
+
+
+def _end_at_the_third(pipe: int) -> None:
+    """Count the wishes to end in a thread: the main one may wait for ever, in a call of C."""
+    wishes = 0
+    while arrived := os.read(pipe, 1):
+        wishes += arrived[0] in _WISHES
+        if wishes == 3:
+            os._exit(130)
+    os.close(pipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,26 +14,35 @@ from nearfuture.data import (
     Batches,
     ConnectedDigits,
     DigitRecordings,
+    Limits,
     Recordings,
+    Skipped,
     Utterance,
+    corpus_folder,
     corpus_strings,
     load_utterances,
     noises,
     room_responses,
     synthesised_strings,
 )
-from nearfuture.data.check import check
+from nearfuture.data.augmentation import contents
+from nearfuture.data.check import UNUSED, check
 from nearfuture.data.item import Item
 from nearfuture.data.report import Report
 from nearfuture.data.split import SplitBy, assign_splits
 from nearfuture.error import NearfutureError
 from nearfuture.speech import RecognizerConfig
-from nearfuture.text import Vocabulary
+from nearfuture.text import Vocabulary, counted
+from nearfuture.training.distributed import Group
 
 __all__ = ["Material", "Selection", "digits", "recordings", "select"]
 
-_APART = 0.05
-_MOST_APART = 0.2
+_APART = (0.05, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2)  # of the audio, until they are enough
+_LEAST_APART = 20  # recordings, of ten times as many
+_MOST_APART = 0.2  # of the recordings
+_VARIED_WITH = {"noise": "noises", "rir": "rooms"}
+_WATCHED = 200  # recordings, at most
+_SHOWN = 3  # names in a note
 _DEV_PER_SPEAKER = 20
 _DEV_SEED = 1
 
@@ -43,10 +53,11 @@ class Material:
 
     Attributes:
         batches: to train on.
-        watched: kept apart; never empty.
+        watched: kept apart; in the first process, where they are never none.
         watched_name: what those are, in words.
         about: what to remember of all this, in JSON values; another training has another one.
-        left_out: a line for each recording that is in neither.
+        left_out: recordings that are in neither, with the reason.
+        said: with what the recordings are varied, in a line each.
         steps: how many steps so many epochs are; None where there are no epochs.
     """
 
@@ -54,7 +65,8 @@ class Material:
     watched: list[Utterance]
     watched_name: str
     about: dict[str, Any]
-    left_out: tuple[str, ...] = ()
+    left_out: tuple[Skipped, ...] = ()
+    said: tuple[str, ...] = ()
     steps: Callable[[int], int] | None = None
 
 
@@ -67,12 +79,16 @@ class Selection:
         train: items to learn from.
         dev: items kept apart.
         dev_name: how they were chosen, in words.
+        left_out: what would have been in either and breaks the limits.
+        notes: a line for each source that has more than that, besides its split "test".
     """
 
     reports: tuple[Report, ...]
     train: tuple[Item, ...]
     dev: tuple[Item, ...]
     dev_name: str
+    left_out: tuple[Skipped, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -95,47 +111,88 @@ class Selection:
 
 
 def select(
-    paths: Sequence[Path], *, seed: int, progress: Callable[[int, int], None] | None = None
+    paths: Sequence[Path],
+    *,
+    seed: int,
+    limits: Limits,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Selection:
     """Look through sources and say what is trained on and what is kept apart.
 
     Items of the split "train" are trained on, those of "dev" are kept apart, those of "test" are
-    left alone; a source without splits is all "train". The first source that has a "dev" is the one
-    that is watched. Where none has, about 5 % are set aside: whole speakers where none of them is
-    too much of it, single recordings otherwise.
+    left alone; a source without splits is all "train". Where a source has splits, its items without
+    one are in the notes. The first source that has a "dev" is the one that is watched. Where none
+    has, about 5 % are set aside, and 20 of 200 or more at least: whole speakers where none of them
+    is too much of it, single recordings otherwise.
 
     Args:
         paths: whatever `read_source` reads.
         seed: decides what is set aside.
+        limits: recordings that break them are left out.
         progress: called with the recordings looked at, and all of them.
 
     Raises:
         NearfutureError: where there is nothing to train on.
     """
-    reports = tuple(check(path, progress=progress) for path in paths)
+    reports = tuple(check(path, limits=limits, progress=progress) for path in paths)
     train: list[Item] = []
     dev: list[Item] = []
+    left_out: list[Skipped] = []
+    notes: list[str] = []
+
+    def usable(items: Sequence[Item]) -> list[Item]:
+        broken = [limits.broken(item.duration_s or 0.0, item.text) for item in items]
+        pairs = list(zip(items, broken, strict=True))
+        left_out.extend(Skipped(item.name, found[1]) for item, found in pairs if found)
+        return [item for item, found in pairs if not found]
+
     for report in reports:
         splits = {item.split for item in report.items}
         kind = "train" if any(splits) else ""
-        train += [item for item in report.items if item.split == kind]
-        dev = dev or [item for item in report.items if item.split == "dev"]
+        train += usable([item for item in report.items if item.split == kind])
+        apart = [item for item in report.items if item.split == "dev"]
+        if dev and apart:
+            notes.append(_note(report, [item.name for item in apart], "are not watched"))
+        dev = dev or usable(apart)
+        unused = [
+            one for finding in report.findings if finding.kind == UNUSED for one in finding.examples
+        ]
+        if unused:
+            notes.append(_note(report, [name for name, _ in unused], UNUSED))
     if not train:
-        raise NearfutureError(f"there is nothing to train on: {'; '.join(map(_why, reports))}")
+        raise NearfutureError(f"there is nothing to train on: {_why(reports, left_out)}")
     if dev:
         name = "of the split dev"
     else:
         train, dev, name = _set_aside(train, seed)
-    return Selection(reports=reports, train=tuple(train), dev=tuple(dev), dev_name=name)
+    return Selection(
+        reports=reports,
+        train=tuple(train),
+        dev=tuple(dev),
+        dev_name=name,
+        left_out=tuple(left_out),
+        notes=tuple(notes),
+    )
 
 
-def _why(report: Report) -> str:
-    """Why there is nothing to train on in a source."""
-    if report.items:
-        splits = sorted({item.split or "none" for item in report.items})
-        return f"{report.path} has the splits {', '.join(splits)}, none of them train"
-    wrong = [f"{name}: {why}" for finding in report.findings for name, why in finding.examples]
-    return "; ".join(wrong[:3]) or f"{report.path} has no rows"
+def _note(report: Report, names: Sequence[str], what: str) -> str:
+    """What becomes of recordings of a source, with the first names."""
+    shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
+    return f"{report.path}: {counted(len(names), 'recording')} {what}: {report.short(shown)}"
+
+
+def _why(reports: Sequence[Report], left_out: Sequence[Skipped]) -> str:
+    """Why there is nothing to train on."""
+    reasons = [str(one) for one in left_out[:_SHOWN]]
+    for report in reports:
+        splits = {item.split for item in report.items}
+        wrong = [f"{name}: {why}" for finding in report.findings for name, why in finding.examples]
+        if not report.items:
+            reasons.append("; ".join(wrong[:_SHOWN]) or f"{report.path} has no rows")
+        elif any(splits) and "train" not in splits:
+            names = ", ".join(sorted(name or "none" for name in splits))
+            reasons.append(f"{report.path} has the splits {names}, none of them train")
+    return "; ".join(reasons)
 
 
 def _set_aside(items: Sequence[Item], seed: int) -> tuple[list[Item], list[Item], str]:
@@ -146,14 +203,18 @@ def _set_aside(items: Sequence[Item], seed: int) -> tuple[list[Item], list[Item]
     ways: list[SplitBy] = ["random"]
     if all(item.speaker for item in items) and len({item.speaker for item in items}) > 1:
         ways.insert(0, "speaker")
+    least = _LEAST_APART if len(items) >= 10 * _LEAST_APART else 1
     for way in ways:
-        split = assign_splits(plain, by=way, dev=_APART, test=0.0, seed=seed)
-        train = [item for item in split if item.split == "train"]
-        dev = [item for item in split if item.split == "dev"]
+        for share in _APART:
+            split = assign_splits(plain, by=way, dev=share, test=0.0, seed=seed)
+            dev = [item for item in split if item.split == "dev"]
+            if len(dev) >= least:
+                break
         if way == "random" or len(dev) <= _MOST_APART * len(items):
             break
-    speakers = len({item.speaker for item in dev})
-    who = f"of {speakers} speaker{'s' if speakers > 1 else ''}" if way == "speaker" else "at random"
+    train = [item for item in split if item.split == "train"]
+    speakers = counted(len({item.speaker for item in dev}), "speaker")
+    who = f"of {speakers}" if way == "speaker" else "at random"
     return train, dev, f"set aside {who}, since none has the split dev"
 
 
@@ -163,38 +224,64 @@ def recordings(
     *,
     seed: int,
     batch_seconds: float,
+    limits: Limits,
+    group: Group,
     progress: Callable[[int, int], None] | None = None,
 ) -> Material:
-    """A user's own recordings as a model takes them."""
+    """A user's own recordings as a model takes them.
+
+    No more are watched than a look has time for, and only the process that looks loads them.
+    """
     batches = Recordings(
         selection.train,
         rate=config.rate,
-        frame_ms=config.frame_ms,
+        limits=limits,
         seconds_per_batch=batch_seconds,
         noises=noises(config.rate),
         rooms=room_responses(config.rate),
         seed=seed,
         progress=progress,
     )
-    watched, missing = load_utterances(selection.dev, config.rate)
-    if not watched:
+    few = selection.dev[:: math.ceil(len(selection.dev) / _WATCHED)]
+    watched, missing = load_utterances(few if group.first else (), config.rate)
+    if group.any(group.first and not watched):  # all of them end
         raise NearfutureError(
             f"there is nothing to watch: none of the recordings {selection.dev_name} can be "
-            f"loaded: {'; '.join(missing[:3])}"
+            f"loaded: {'; '.join(map(str, missing[:_SHOWN]))}"
         )
+    number = counted(len(watched), "recording")
+    if len(few) < len(selection.dev):
+        number = f"{len(watched)} of {len(selection.dev)} recordings"
     return Material(
         batches=batches,
         watched=watched,
-        watched_name=f"{len(watched)} recordings {selection.dev_name}",
+        watched_name=f"{number} {selection.dev_name}",
         about={
             "task": selection.name,
             "recordings_sha256": selection.fingerprint,
             "batch_seconds": batch_seconds,
+            "longest": limits.longest_s,
             "data": [f"{len(batches.items)} own recordings, {batches.hours:.2f} hours"],
+            **_varied_with(),
         },
-        left_out=(*batches.left_out, *missing),
+        said=_varied_in_words(),
+        left_out=(*selection.left_out, *batches.left_out, *missing),
         steps=batches.steps,
     )
+
+
+def _varied_with() -> dict[str, str]:
+    """What of the corpora the recordings are varied with: with others it is another training."""
+    return {name: contents(name) for name in _VARIED_WITH}
+
+
+def _varied_in_words() -> tuple[str, ...]:
+    lines = []
+    for name, what in _VARIED_WITH.items():
+        folder = corpus_folder(name)
+        where = f"{contents(name)} in {folder.resolve()}" if folder else "none, so they are made up"
+        lines.append(f"{what}: {where}")
+    return tuple(lines)
 
 
 def digits(config: RecognizerConfig, *, seed: int) -> Material:
@@ -209,6 +296,7 @@ def digits(config: RecognizerConfig, *, seed: int) -> Material:
             others=[*corpus, *voices],
             noises=noises(rate),
             rooms=room_responses(rate),
+            limits=Limits(model=config.blueprint()),
             seed=seed,
         ),
         watched=takes.strings(takes.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
@@ -220,5 +308,7 @@ def digits(config: RecognizerConfig, *, seed: int) -> Material:
                 *([f"kokoro, {len(corpus)} synthetic strings (Apache-2.0)"] if corpus else []),
                 *([f"espeak-ng and flite, {len(voices)} synthetic strings"] if voices else []),
             ],
+            **_varied_with(),
         },
+        said=_varied_in_words(),
     )

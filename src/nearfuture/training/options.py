@@ -35,6 +35,7 @@ class TrainingOptions:
         seed: of dropout and augmentation.
         save_every: steps between checkpoints.
         watch_every: steps between looks at the recordings that are kept apart.
+        report_every: steps between records of the history and of TensorBoard.
         keep_by: of what that look finds, the figure by which the best model is kept: the lower,
             the better.
         distill: weight of the divergence from a teacher, nats per frame; 0 without one.
@@ -63,6 +64,7 @@ class TrainingOptions:
     seed: int = 0
     save_every: int = 250
     watch_every: int = 500
+    report_every: int = 50
     keep_by: str = "cer"
     distill: float = 0.0
     shift_frames: Mapping[int, int] = field(default_factory=dict)
@@ -76,6 +78,7 @@ class TrainingOptions:
             ("matrix_rate", self.matrix_rate, 0.0),
             ("save_every", self.save_every, 1),
             ("watch_every", self.watch_every, 1),
+            ("report_every", self.report_every, 1),
             ("distill", self.distill, 0.0),
             ("delay_penalty", self.delay_penalty, 0.0),
         ):

@@ -1,4 +1,4 @@
-"""What one process has of a step's batch: what can be trained on, and a line for what cannot."""
+"""What one process has of a step's batch: what can be trained on, and a name for what cannot."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from nearfuture.data import Utterance
-from nearfuture.data.batches import Batch
+from nearfuture.data.batches import Batch, Skipped
 from nearfuture.error import NearfutureError
-from nearfuture.layers import Serial
 from nearfuture.speech import Recognizer
 from nearfuture.speech.ctc import unreachable
 
@@ -27,32 +26,32 @@ class Part:
         utterances: with finite samples, and texts that the model can write and their frames spell.
         targets: the symbols of each.
         frames: of the model, in all of them.
-        skipped: a line for each of the others, with its name and the reason.
+        skipped: each of the others, with the reason.
         epoch: of the batch.
     """
 
     utterances: list[Utterance]
     targets: list[list[int]]
     frames: int
-    skipped: tuple[str, ...]
+    skipped: tuple[Skipped, ...]
     epoch: int
 
     @classmethod
     def of(cls, batch: Batch, model: Recognizer) -> Part:
         """What a model can be trained on: nothing it cannot learn from reaches it."""
-        field = Serial(model.features, model.encoder).field
+        plan = model.config.blueprint()
         usable, targets, skipped, total = [], [], list(batch.skipped), 0
         for one in batch.utterances:
             try:
                 target = list(model.vocabulary.encode(one.text))
             except NearfutureError as error:
-                skipped.append(f"{one.name}: {error}")
+                skipped.append(Skipped(one.name, str(error)))
                 continue
-            frames = field.total(one.samples.size)
+            frames = plan.frames_in(one.samples.size / plan.rate)
             if not np.isfinite(one.samples).all():
-                skipped.append(f"{one.name}: it has samples that are not finite numbers")
+                skipped.append(Skipped(one.name, "it has samples that are not finite numbers"))
             elif reason := unreachable(target, frames):
-                skipped.append(f"{one.name}: {reason}")
+                skipped.append(Skipped(one.name, reason))
             else:
                 usable.append(one)
                 targets.append(target)

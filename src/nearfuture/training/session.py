@@ -13,8 +13,9 @@ from typing import Protocol
 import torch
 
 from nearfuture.budget.presets import Preset
-from nearfuture.data import Utterance
+from nearfuture.data import Limits, Skipped, Utterance
 from nearfuture.data.digits import symbols
+from nearfuture.data.limits import LONGEST_S
 from nearfuture.data.report import Report
 from nearfuture.error import NearfutureError
 from nearfuture.export import export_bundle
@@ -32,7 +33,6 @@ from nearfuture.training.trainer import Progress, Trainer
 __all__ = ["Interruption", "Note", "Outcome", "Request", "train"]
 
 BIDIRECTIONAL, STREAMING = "bidirectional", "streaming"
-_WATCHED = 200  # utterances, at most, while a training goes on
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +48,7 @@ class Request:
         steps: of each; None where epochs say how many.
         epochs: passes over the recordings; None where steps say how many.
         batch_seconds: audio in a batch, at most.
+        longest: seconds of a recording; longer ones are left out.
         seed: everything random follows from it.
         learning_rate: the greatest.
         matrix_rate: the greatest of the encoder's matrices, which Muon moves; 0 for AdamW.
@@ -67,7 +68,8 @@ class Request:
     models: tuple[str, ...] = (BIDIRECTIONAL, STREAMING)
     steps: int | None = None
     epochs: int | None = None
-    batch_seconds: float = 40.0
+    batch_seconds: float = LONGEST_S
+    longest: float = LONGEST_S
     seed: int = 0
     learning_rate: float = 2e-3
     matrix_rate: float = 3e-3
@@ -107,6 +109,7 @@ class Request:
             seed=self.seed,
             warmup=min(300, math.ceil(steps / 10)),
             watch_every=min(500, math.ceil(steps / 10)),
+            report_every=min(50, math.ceil(steps / 100)),
         )
         if name != STREAMING:
             return plain
@@ -127,6 +130,7 @@ class Outcome:
         step: of the model that was kept, the best one.
         rates: (τ, word error rate, character error rate) of every head; τ is None for a
             bidirectional model.
+        wait_ms: what each of them waits for at most; infinity for a bidirectional model.
         watched: on which recordings.
         bundle: the exported model, where the training is done.
     """
@@ -134,6 +138,7 @@ class Outcome:
     done: bool
     step: int = 0
     rates: tuple[tuple[int | None, float, float], ...] = ()
+    wait_ms: tuple[float, ...] = ()
     watched: str = ""
     bundle: Path | None = None
 
@@ -144,17 +149,19 @@ class Note:
 
     Attributes:
         doing: in a few words.
-        skipped: a line for each recording that is left out.
+        skipped: each recording that is left out.
+        far: what is done of it, and all there is to do, where it takes long.
         steps: how many a model is trained for, where that has become clear.
         reports: what the recordings are, once they have been looked through.
-        watched: what is kept apart, in words.
+        said: lines that are worth saying once: what is not used, what is kept apart.
     """
 
     doing: str
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    far: tuple[int, int] | None = None
     steps: int | None = None
     reports: tuple[Report, ...] = ()
-    watched: str = ""
+    said: tuple[str, ...] = ()
 
 
 class Interruption(Protocol):
@@ -190,7 +197,7 @@ def train(
     """
     torch.set_num_threads(request.threads)
     say = tell if group.first else lambda *_: None
-    given, configs = _given(request, lambda note: say(request.models[0], note))
+    given, configs = _given(request, group, lambda note: say(request.models[0], note))
     outcomes: dict[str, Outcome] = {}
     for name, config in configs.items():
         outcomes[name] = _train(name, config, request, given, group, say, interruption)
@@ -200,29 +207,36 @@ def train(
 
 
 def _given(
-    request: Request, say: Callable[[Note], None]
+    request: Request, group: Group, say: Callable[[Note], None]
 ) -> tuple[Material, dict[str, RecognizerConfig]]:
     """What is trained on, and the models by name."""
 
     def looking(done: int, total: int) -> None:
         if done % 100 == 0:
-            say(Note(doing=f"looking through recordings {done}/{total}"))
+            say(Note(doing="looking through recordings", far=(done, total)))
 
     say(Note(doing="reading"))
     if not request.data:
         configs = request.configs(symbols())
-        config = configs[request.models[0]]
-        return material.digits(config, seed=request.seed), configs
-    selection = select(request.data, seed=request.seed, progress=looking)
+        given = material.digits(configs[request.models[0]], seed=request.seed)
+        say(Note(doing="loaded", said=given.said))
+        return given, configs
+    # How long a recording must be does not depend on the symbols.
+    plan = request.configs(("a",))[request.models[0]].blueprint()
+    limits = Limits(longest_s=request.longest, model=plan)
+    selection = select(request.data, seed=request.seed, limits=limits, progress=looking)
     configs = request.configs(selection.symbols)
-    say(Note(doing="loading", reports=selection.reports))
+    say(Note(doing="loading", reports=selection.reports, said=selection.notes))
     given = material.recordings(
         selection,
         configs[request.models[0]],
         seed=request.seed,
         batch_seconds=request.batch_seconds,
+        limits=limits,
+        group=group,
     )
-    say(Note(doing="loaded", skipped=given.left_out, watched=given.watched_name))
+    watched = f"watched: {given.watched_name}"
+    say(Note(doing="loaded", skipped=given.left_out, said=(*given.said, watched)))
     return given, configs
 
 
@@ -239,7 +253,6 @@ def _train(
     options = request.options(name, _steps(request, given))
     if options.distill:
         teacher, _ = load_model(request.folder / BIDIRECTIONAL / "best.safetensors")
-    watched = given.watched[:: math.ceil(len(given.watched) / _WATCHED)]
     torch.manual_seed(request.seed)
     model = Recognizer(config)
     if teacher is not None:
@@ -250,7 +263,7 @@ def _train(
         folder,
         options,
         task=given.about,
-        watch=lambda model: _figures(model, watched),
+        watch=lambda model: _figures(model, given.watched),
         teacher=teacher,
         group=group,
     )
@@ -312,6 +325,7 @@ def _finished(
         done=True,
         step=about["step"],
         rates=tuple((head, words.rate, chars.rate) for head, (words, chars) in rates.items()),
+        wait_ms=tuple(model.config.blueprint().latency(head).worst_ms for head in rates),
         watched=given.watched_name,
         bundle=bundle,
     )

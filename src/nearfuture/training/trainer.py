@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import math
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from typing import Any
 
 import torch
 
-from nearfuture.data import Batches
+from nearfuture.data import Batches, Skipped
 from nearfuture.error import NearfutureError
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.speech import Recognizer
@@ -33,9 +34,6 @@ from nearfuture.training.teacher import check_teacher, fingerprint
 
 __all__ = ["Progress", "Trainer", "padded"]
 
-_REPORT_EVERY = 50
-"""Steps between records of the history and of TensorBoard."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
@@ -46,8 +44,8 @@ class Progress:
         epoch: how often all recordings had been seen before this step.
         loss: CTC, nats per character, the mean over heads; not a number where nothing was trained
             on.
-        skipped: a line for every utterance or batch that was left out in this step, unless it was
-            named before.
+        skipped: every utterance or batch that was left out in this step, unless it was named
+            before.
         left_out: utterances that were left out so far, each as often as it came.
         seconds: of this step, in this process.
         audio_seconds: trained on in this step, by all processes.
@@ -60,7 +58,7 @@ class Progress:
     steps: int
     epoch: int = 0
     loss: float
-    skipped: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
     left_out: int = 0
     seconds: float = 0.0
     audio_seconds: float = 0.0
@@ -80,8 +78,9 @@ class Trainer:
     no weight, average, moment or statistic.
 
     With several processes each computes its part of the batch, and sums of losses, counts and
-    gradients are added up, so that a step is the same however many there are, but for rounding and
-    for dropout, which each draws for itself. The first process saves, reports and watches.
+    gradients are added up, so that a step is the same however many there are, but for rounding
+    (which Muon, computing in bfloat16, may make 1e-4) and for dropout, which each draws for itself.
+    The first process saves, reports and watches.
 
     Args:
         model: trained in place. Its features are normalised by the first batches, unless it comes
@@ -92,7 +91,8 @@ class Trainer:
         options: how to go about it.
         task: what to remember about the data in the checkpoint (JSON values).
         watch: figures of a model on recordings that are kept apart; it is given the average.
-        teacher: a model whose distributions the heads learn, heard without augmentation.
+        teacher: a model whose distributions the heads learn; nothing is blanked out of its
+            features.
         group: the processes that share the work.
 
     Raises:
@@ -239,7 +239,7 @@ class Trainer:
         part = Part.of(batch, self.model)
         counts = torch.tensor(part.counts(), dtype=torch.float64).to(group.device)
         utterances, characters, frames, left_out, samples = group.sum(counts).tolist()
-        skipped = group.gather(part.skipped) if left_out else ()
+        skipped = self._all(part.skipped) if left_out else ()
         found = Gradients()
         if utterances:
             found = gradients(
@@ -251,14 +251,15 @@ class Trainer:
                 step=state.step,
                 characters=characters,
                 frames=frames,
-                timed=group.first and (state.step + 1) % _REPORT_EVERY == 0,
+                timed=group.first and (state.step + 1) % options.report_every == 0,
             )
             if not found.finite:
                 names = ", ".join(group.gather(tuple(part.names)))
-                skipped += (f"step {state.step}: not finite, batch skipped ({names})",)
+                why = f"not finite, batch skipped ({names})"
+                skipped += (Skipped(f"step {state.step}", why),)
                 left_out += utterances
         else:
-            skipped += (f"step {state.step}: nothing to train on, batch skipped",)
+            skipped += (Skipped(f"step {state.step}", "nothing to train on, batch skipped"),)
         self._between_steps = False
         if found.finite:
             self._apply(found, share)
@@ -278,7 +279,7 @@ class Trainer:
             gradient_norm=found.norm,
         )
         self._speed.add(seconds=progress.seconds, audio_seconds=progress.audio_seconds)
-        if state.step % _REPORT_EVERY == 0 and group.first:
+        if state.step % options.report_every == 0 and group.first:
             self._record(log, progress, found)
         return progress
 
@@ -290,15 +291,16 @@ class Trainer:
             one.copy_(new)
         state.average.update()
 
-    def _news(self, skipped: tuple[str, ...]) -> tuple[str, ...]:
-        """The lines about what has not been named before, however often it comes."""
-        news = []
-        for line in skipped:
-            name = line.split(": ")[0]
-            if name not in self._named:
-                self._named.add(name)
-                news.append(line)
-        return tuple(news)
+    def _all(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+        """What all processes skip."""
+        lines = self.group.gather(tuple(json.dumps([one.name, one.reason]) for one in skipped))
+        return tuple(Skipped(*json.loads(line)) for line in lines)
+
+    def _news(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+        """What has not been named before, however often it comes."""
+        news = {one.name: one for one in reversed(skipped) if one.name not in self._named}
+        self._named |= set(news)
+        return tuple(reversed(news.values()))
 
     def _record(self, log: Log, progress: Progress, found: Gradients) -> None:
         """Keep a line in the history, and the curves."""

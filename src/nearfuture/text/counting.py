@@ -1,0 +1,14 @@
+"""Numbers of things, in words."""
+
+from __future__ import annotations
+
+__all__ = ["counted"]
+
+
+def counted(number: int, thing: str) -> str:
+    """So many of a thing whose plural ends with s.
+
+    >>> counted(1, "frame"), counted(0, "recording")
+    ('1 frame', '0 recordings')
+    """
+    return f"{number} {thing}{'' if number == 1 else 's'}"

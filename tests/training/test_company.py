@@ -1,0 +1,46 @@
+"""How a training is asked to stop, and how it can be ended where it does not hear."""
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from nearfuture.training.company import gently
+
+HANGING = """
+import ctypes
+from nearfuture.training.company import gently
+
+with gently(lambda: None):
+    print("ready", flush=True)
+    mutex, c = ctypes.create_string_buffer(128), ctypes.CDLL(None)
+    c.pthread_mutex_lock(mutex)
+    c.pthread_mutex_lock(mutex)  # for ever, and no signal gets through to Python
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_the_third_wish_ends_what_hangs(number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-c", HANGING], stdout=subprocess.PIPE) as hanging:
+        try:
+            assert hanging.stdout is not None
+            assert hanging.stdout.readline() == b"ready\n"
+            for _ in range(2):
+                hanging.send_signal(number)
+                with pytest.raises(subprocess.TimeoutExpired):
+                    hanging.wait(timeout=0.5)
+            hanging.send_signal(number)
+            assert hanging.wait(timeout=30) == 130
+        finally:
+            hanging.kill()
+
+
+def test_wishes_are_noted_and_told_once() -> None:
+    told: list[None] = []
+    before = signal.getsignal(signal.SIGINT)
+    with gently(lambda: told.append(None)) as stop:
+        assert not stop()
+    assert signal.getsignal(signal.SIGINT) is before
+    assert signal.set_wakeup_fd(-1) == -1
+    assert told == []

@@ -58,7 +58,7 @@ def test_to_the_end_and_into_use(tmp_path: Path) -> None:
     assert load(tmp_path / "streaming" / "bundle", budget_ms=400).budget.frames == 8
     assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
     _, about = load_model(tmp_path / "streaming" / "checkpoint.safetensors")
-    assert (about["step"], about["distill"]) == (6, 1.0)
+    assert (about["step"], about["distill"]) == (6, 3.0)
 
 
 @pytest.mark.parametrize("start", [["--processes", "2"], "torchrun"], ids=["processes", "torchrun"])

@@ -361,3 +361,28 @@ def test_text_where_audio_is_due_and_audio_where_text_is(served: Served, offline
         client.send(json.dumps({"type": "hello"}).encode())
         assert until_the_end(client)[0]["code"] == "bad_message"
     still_works(served, offline)
+
+
+def test_who_leaves_while_its_place_is_being_made_leaves_no_place_behind(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream is opened in a thread, which does not stop when nobody waits for it any more."""
+    opened, going = engine.open, threading.Event()
+
+    def slowly(**options: Any) -> Any:
+        going.wait(30)
+        return opened(**options)
+
+    monkeypatch.setattr(engine, "open", slowly)
+    with running(engine, most_streams=1) as served:
+        with served.connect("/vosk") as client:
+            client.send(bytes(2))
+            assert soon(lambda: served.service._opening == 1)
+            reset(client)
+            time.sleep(0.2)
+            assert served.service._opening == 1  # the place is still taken
+            going.set()
+        assert soon(lambda: served.service._opening == 0)
+        assert soon(lambda: engine.stats().streams == 0)
+        with served.connect() as other:
+            assert hello(other)["type"] == "ready"

@@ -9,8 +9,9 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.service import Service
+from nearfuture.serving.transport import LOST
 
 __all__ = ["Connection", "Gone", "as_message", "first_of"]
 
@@ -70,6 +71,7 @@ class Connection:
             Refused: if it has taken nothing for too long.
         """
         text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent
         async with self._sending:
             if self.closed:
                 raise Gone
@@ -85,6 +87,17 @@ class Connection:
             except (WebSocketDisconnect, RuntimeError, OSError) as error:
                 self.closed = True
                 raise Gone from error
+
+    async def lost(self) -> None:
+        """Until the socket is gone, which shows here also while nobody asks for messages.
+
+        Raises:
+            Gone: then.
+        """
+        extensions = self._websocket.scope.get("extensions", {})
+        await extensions.get(LOST, asyncio.Event()).wait()
+        self.closed = True
+        raise Gone
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Say goodbye; doing so twice, or to a client that has left, does nothing."""
@@ -129,8 +142,7 @@ def as_message(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        shown = repr(text[:20]) + ("…" if len(text) > 20 else "")
-        raise Refused("bad_message", f"a text message is a JSON object, not {shown}")
+        raise Refused("bad_message", f"a text message is a JSON object, not {shown(text, 20)}")
     return value
 
 

@@ -280,7 +280,7 @@ def requests(draw: random.Random, flac: bytes) -> tuple[bytes, bool]:
     elif kind < 0.3:
         body = draw.randbytes(draw.randrange(3000))
         form = draw.choice((form, "application/x-www-form-urlencoded", "multipart/form-data"))
-    method = draw.choice(("POST",) * 12 + ("GET", "PUT", "HEAD", "OPTIONS", "BREW"))
+    method = draw.choice(("POST",) * 60 + ("GET", "PUT", "HEAD", "OPTIONS", "BREW"))
     length = str(len(body))
     whole = draw.random() < 0.9
     if not whole:

@@ -42,6 +42,21 @@ class Connection:
         self.closed = False
         self.owing: Callable[[], bool] = lambda: False
 
+    @classmethod
+    async def accept(
+        cls, websocket: WebSocket, service: Service, subprotocol: str | None = None
+    ) -> Connection:
+        """Let a client in.
+
+        Raises:
+            Gone: if it has left already.
+        """
+        try:
+            await websocket.accept(subprotocol)
+        except (WebSocketDisconnect, RuntimeError, OSError) as error:
+            raise Gone from error
+        return cls(websocket, service)
+
     async def messages(self) -> AsyncIterator[str | bytes]:
         """Messages, until the client leaves.
 
@@ -60,6 +75,9 @@ class Connection:
             if message["type"] == "websocket.disconnect":
                 self.closed = True
                 return
+            # A packet may hold thousands of messages, and taking one that is there does not wait:
+            # others have their turn in between.
+            await asyncio.sleep(0)
             data = message.get("bytes")
             yield message["text"] if data is None else data
 

@@ -32,8 +32,12 @@ def routes(service: Service) -> list[BaseRoute]:
 
     async def endpoint(websocket: WebSocket) -> None:
         offered = websocket.scope.get("subprotocols", [])
-        await websocket.accept("realtime" if "realtime" in offered else None)
-        await _Client(websocket, service).serve()
+        subprotocol = "realtime" if "realtime" in offered else None
+        try:
+            connection = await Connection.accept(websocket, service, subprotocol)
+        except Gone:
+            return
+        await _Client(websocket, connection, service).serve()
 
     return [WebSocketRoute("/v1/realtime", endpoint)]
 
@@ -41,10 +45,10 @@ def routes(service: Service) -> list[BaseRoute]:
 class _Client:
     """One client: its events are done one after another, and what is heard is told in between."""
 
-    def __init__(self, websocket: WebSocket, service: Service) -> None:
+    def __init__(self, websocket: WebSocket, connection: Connection, service: Service) -> None:
         beta = "realtime=v1" in websocket.headers.get("openai-beta", "")
         self._service = service
-        self._connection = Connection(websocket, service)
+        self._connection = connection
         self._identifier = f"sess_{secrets.token_hex(8)}"
         self._numbers = itertools.count(1)
         self._settings = RealtimeSettings(model=websocket.query_params.get("model"))

@@ -54,10 +54,11 @@ class _Stream:
 
     async def run(self) -> None:
         offered = self._websocket.scope.get("subprotocols", [])
-        await self._websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-        self._connection = Connection(self._websocket, self._service)
-        self._messages = self._connection.messages()
         try:
+            self._connection = await Connection.accept(
+                self._websocket, self._service, SUBPROTOCOL if SUBPROTOCOL in offered else None
+            )
+            self._messages = self._connection.messages()
             if await self._greet():
                 await self._talk()
             await self._leave()

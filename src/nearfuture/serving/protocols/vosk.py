@@ -36,8 +36,10 @@ def routes(service: Service) -> list[BaseRoute]:
     """Where this protocol is spoken; its clients want it at the root of a port of its own, too."""
 
     async def endpoint(websocket: WebSocket) -> None:
-        await websocket.accept()
-        connection = Connection(websocket, service)
+        try:
+            connection = await Connection.accept(websocket, service)
+        except Gone:
+            return
         dialogue = _Dialogue(service)
         try:
             await first_of(dialogue.hold(connection), connection.lost())

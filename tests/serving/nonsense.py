@@ -264,8 +264,8 @@ def requests(draw: random.Random, flac: bytes) -> tuple[bytes, bool]:
         path = draw.choice(
             ("/v1/models", "/v1/models/%00", "/v1/models/%ED%A0%80", "/v1/models/digits", "/", "//")
         )
-    boundary = draw.choice(("x", "x", "x", "----9", "é", "y" * 300))
-    charset = draw.choice(("", "", "", "utf-7", "utf-16", "idna", "punycode", "rot13", "nope"))
+    boundary = draw.choice(("x",) * 20 + ("----9", "é", "y" * 300))
+    charset = draw.choice(("",) * 25 + ("utf-7", "utf-16", "idna", "punycode", "rot13", "nope"))
     form = f"multipart/form-data; boundary={boundary}" + (f"; charset={charset}" if charset else "")
     body = b"".join(
         b"--" + boundary.encode() + b"\r\n" + one + b"\r\n" for one in _fields(draw, flac)

@@ -2,16 +2,13 @@
 
 import asyncio
 import base64
-import gc
 import json
-import logging
 import random
 import socket
 import struct
 import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +18,7 @@ import websockets
 from nearfuture.runtime import Model, load
 from tests.serving.live import CLIPS, Live, as_int16, clip, live, spoken, wav
 from tests.serving.nonsense import BINARY, CLOSE, PING, PONG, TEXT, frame, messages, requests
-from tests.serving.served import SAMPLES, dispatcher, soon, transcript
+from tests.serving.served import SAMPLES, dispatcher, no_complaints, soon, transcript
 
 FLAC = (SAMPLES / f"{CLIPS[0]}.flac").read_bytes()
 SOCKETS = {"stream": "/stream", "vosk": "/vosk", "openai_realtime": "/v1/realtime"}
@@ -315,30 +312,6 @@ class Witness:
         return str(json.loads(answer.partition(b"\r\n\r\n")[2])["text"])
 
 
-class Complaints(logging.Handler):
-    """Errors and tracebacks in the log of the server, asyncio's own included."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.heard: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.levelno >= logging.ERROR or record.exc_info:
-            self.heard.append(logging.Formatter().format(record))
-
-
-@contextmanager
-def no_complaints() -> Iterator[Complaints]:
-    complaints = Complaints()
-    logging.getLogger().addHandler(complaints)
-    try:
-        yield complaints
-    finally:
-        gc.collect()  # tasks that failed unseen complain when they are collected
-        logging.getLogger().removeHandler(complaints)
-    assert complaints.heard == []
-
-
 async def bombard(server: Live, count: int, seed: int) -> Seen:
     """So many messages, by several clients at once, while witnesses go on."""
     seen = Seen()
@@ -374,6 +347,8 @@ async def bombard(server: Live, count: int, seed: int) -> Seen:
     return seen
 
 
+# Starlette leaves the upload of a client that hangs up in its middle to the collector.
+@pytest.mark.filterwarnings("ignore:Unclosed file <tempfile.Spooled:ResourceWarning")
 @pytest.mark.parametrize(
     "count", [3000, pytest.param(100_000, marks=pytest.mark.slow)], ids=["some", "all"]
 )

@@ -25,9 +25,9 @@ from rich.table import Table
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-WARM_UP = 100  # cycles
+WARM_UP = 400  # cycles: until allocators and windows of measurements are full
 WINDOW_S = 20.0  # of audio, whose cost is compared
-PAIRS = 12
+PAIRS = 20
 AHEAD_S = 2.0
 
 
@@ -137,8 +137,12 @@ class Speaker:
 
 def compared(old: Speaker, new: Speaker) -> float:
     """What a quantum costs the old stream, in those of the new one."""
-    pairs = [(old.speak(WINDOW_S), new.speak(WINDOW_S)) for _ in range(PAIRS)]
-    return float(np.median([before / after for before, after in pairs]))
+    ratios = []
+    for pair in range(PAIRS):
+        order = (old, new) if pair % 2 else (new, old)
+        cost = {speaker: speaker.speak(WINDOW_S) for speaker in order}
+        ratios.append(cost[old] / cost[new])
+    return float(np.median(ratios))
 
 
 def hours(server: Served, count: float) -> list[dict[str, float]]:

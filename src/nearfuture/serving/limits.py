@@ -119,11 +119,12 @@ def shown(value: object, most: int = 40) -> str:
     """What a client sent, for a message: one short line, whatever it was.
 
     >>> shown(400.5), shown("opus"), shown([[[[["deep"]]]]]), len(shown("long" * 99))
-    ('400.5', "'opus'", '[[[[...]]]]', 41)
+    ('400.5', "'opus'", '[[[[...]]]]', 43)
     """
-    text = repr(value[:most]) if isinstance(value, str) else _BRIEF.repr(value)
-    cut = len(text) > most or (isinstance(value, str) and len(value) > most)
-    return f"{text[:most]}…" if cut else text
+    if isinstance(value, str):
+        return repr(value[:most]) + ("…" if len(value) > most else "")
+    text = _BRIEF.repr(value)
+    return f"{text[:most]}…" if len(text) > most else text
 
 
 def as_number(value: Any, name: str) -> float:

@@ -1,22 +1,26 @@
 """`nearfuture serve` as a process: it starts, is stopped, killed and started again."""
 
+import hashlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 from nearfuture.cli import main
 from nearfuture.runtime import load
-from tests.serving.served import hello, said, send, soon, transcript, until_the_end
+from tests.serving.served import hello, receive, said, send, soon, transcript, until_the_end
 
 SPEECH = said("flite-slt-720", "flite-rms-991")
 
@@ -101,6 +105,50 @@ def test_killed_and_started_again_on_the_same_port() -> None:
     assert text == load("digits", 400).transcribe(SPEECH).committed
 
 
+def test_a_client_that_connects_again_goes_on_where_its_last_final_text_ended() -> None:
+    """As docs/serving.md says of a replica that dies: what was not final is sent again."""
+    speech = np.concatenate([SPEECH, np.zeros(12_000, np.int16), SPEECH])
+    texts: list[str] = []
+    ends: list[int] = []
+
+    def speak(client: ClientConnection, heard: int, *, last: bool) -> None:
+        hello(client, budget_ms=400)
+        client.send(speech[heard:].tobytes())
+        if last:
+            send(client, "finish")
+        while True:
+            update = receive(client)
+            if update["final"] and update["committed"]:
+                texts.append(update["committed"])
+                ends.append(heard + round(8 * update["audio_ms"]))
+                if not last:
+                    return
+            if update["ended"]:
+                return
+
+    with process("--port", "0") as (server, (port,)), connect(url(port)) as client:
+        speak(client, 0, last=False)
+        server.kill()
+        until_the_end(client)
+        server.wait(30)
+        with pytest.raises(ConnectionRefusedError), connect(url(port)):  # nobody is there
+            pass
+        with process("--port", str(port)) as _:
+
+            def again() -> bool:
+                try:
+                    with connect(url(port)) as other:
+                        speak(other, ends[0], last=True)
+                except OSError:
+                    return False
+                return True
+
+            assert soon(again, 60)
+    model = load("digits", 400)
+    first = model.transcribe(speech[: ends[0]]).committed
+    assert " ".join(texts) == f"{first} {model.transcribe(speech[ends[0] :]).committed}"
+
+
 def test_a_port_of_its_own_and_a_key_from_the_environment() -> None:
     arguments = ("--port", "0", "--listen", "stream=0")
     with process(*arguments, NEARFUTURE_API_KEY="secret") as (_, (_, own)):
@@ -170,6 +218,43 @@ def test_a_bundle_that_is_not_to_be_trusted_is_one_line_and_2(
     assert "no name for a file inside" in fails(capsys, "--model", outside)
     (tmp_path / "corrupt.zip").write_bytes(b"PK\x03\x04 and then nothing")
     assert "cannot be read as a model" in fails(capsys, "--model", tmp_path / "corrupt.zip")
+
+
+@pytest.mark.parametrize("content", [b"", b"garbage", b"\x08\x07" * 5000])
+def test_a_graph_that_is_none_is_one_line_and_2(
+    bundle_folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], content: bytes
+) -> None:
+    """Its checksum is right: somebody has written the bundle that way."""
+    folder = tmp_path / "odd"
+    shutil.copytree(bundle_folder, folder)
+    (folder / "step.onnx").write_bytes(content)
+    manifest = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    manifest["files"]["step.onnx"] = {
+        "bytes": len(content),
+        "sha256": hashlib.sha256(content).hexdigest(),
+    }
+    (folder / "model.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert "step.onnx" in fails(capfd, "--model", folder, "--port", 0)
+
+
+def test_a_damaged_bundle_and_a_zip_that_leaves_its_folder_are_one_line_and_2(
+    bundle_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut"
+    shutil.copytree(bundle_folder, cut)
+    (cut / "step.onnx").write_bytes((cut / "step.onnx").read_bytes()[:-100])
+    assert "step.onnx is damaged" in fails(capsys, "--model", cut)
+    (cut / "step.onnx").unlink()
+    assert "step.onnx is missing" in fails(capsys, "--model", cut)
+    (cut / "model.json").write_text("{")
+    assert "model.json is not JSON" in fails(capsys, "--model", cut)
+    leaving = tmp_path / "leaving.zip"
+    with zipfile.ZipFile(leaving, "w") as archive:
+        for file in bundle_folder.iterdir():
+            archive.write(file, file.name)
+        archive.writestr("../../evil", "x")
+    assert "leaves the folder" in fails(capsys, "--model", leaving)
+    assert not (tmp_path.parent / "evil").exists()
 
 
 def test_an_empty_key_is_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,9 @@
 """Servers for tests: in a thread, with a real model, on a port that is free."""
 
 import asyncio
+import gc
 import json
+import logging
 import socket
 import struct
 import threading
@@ -198,3 +200,27 @@ def stream(
         updates = until_the_end(client)
         assert client.protocol.close_code == 1000
     return updates
+
+
+class Complaints(logging.Handler):
+    """Errors and tracebacks in the log of the server, asyncio's own included."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.ERROR or record.exc_info:
+            self.heard.append(logging.Formatter().format(record))
+
+
+@contextmanager
+def no_complaints() -> Iterator[Complaints]:
+    complaints = Complaints()
+    logging.getLogger().addHandler(complaints)
+    try:
+        yield complaints
+    finally:
+        gc.collect()  # tasks that failed unseen complain when they are collected
+        logging.getLogger().removeHandler(complaints)
+    assert complaints.heard == []

@@ -1,7 +1,9 @@
 """Clients that break off, do not read, send nonsense, or come in crowds: no one else notices."""
 
+import asyncio
 import json
 import socket
+import struct
 import threading
 import time
 from contextlib import suppress
@@ -12,10 +14,16 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from nearfuture.runtime import Dispatcher, Model
+from nearfuture.serving import server, transport
+from nearfuture.serving.connection import Connection, Gone
+from nearfuture.serving.limits import Limits, Refused, Settings
+from nearfuture.serving.service import Service
+from tests.serving.nonsense import CLOSE, TEXT, frame
 from tests.serving.served import (
     Served,
     dispatcher,
     hello,
+    no_complaints,
     receive,
     reset,
     running,
@@ -85,15 +93,9 @@ def test_a_slow_reader_misses_no_final_and_delays_nobody(served: Served, offline
 
 
 def test_who_reads_nothing_at_all_is_disconnected(engine: Dispatcher) -> None:
-    from nearfuture.serving.connection import Connection
-    from nearfuture.serving.limits import Limits, Refused, Settings
-    from nearfuture.serving.service import Service
-
     class Stuck:
         async def send_text(self, text: str) -> None:
             await asyncio.Event().wait()
-
-    import asyncio
 
     async def main() -> None:
         service = Service({"digits": engine}, Settings(limits=Limits(idle_s=0.05)))
@@ -361,3 +363,186 @@ def test_text_where_audio_is_due_and_audio_where_text_is(served: Served, offline
         client.send(json.dumps({"type": "hello"}).encode())
         assert until_the_end(client)[0]["code"] == "bad_message"
     still_works(served, offline)
+
+
+def test_who_leaves_while_its_place_is_being_made_leaves_no_place_behind(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stream is opened in a thread, which does not stop when nobody waits for it any more."""
+    opened, going = engine.open, threading.Event()
+
+    def slowly(**options: Any) -> Any:
+        going.wait(30)
+        return opened(**options)
+
+    monkeypatch.setattr(engine, "open", slowly)
+    with running(engine, most_streams=1) as served:
+        with served.connect("/vosk") as client:
+            client.send(bytes(2))
+            assert soon(lambda: served.service._opening == 1)
+            reset(client)
+            time.sleep(0.2)
+            assert served.service._opening == 1  # the place is still taken
+            going.set()
+        assert soon(lambda: served.service._opening == 0)
+        assert soon(lambda: engine.stats().streams == 0)
+        with served.connect() as other:
+            assert hello(other)["type"] == "ready"
+
+
+@pytest.mark.parametrize("path", ["/stream", "/vosk", "/v1/realtime"])
+def test_who_is_gone_before_being_let_in_makes_no_traceback(served: Served, path: str) -> None:
+    request = (
+        f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    ).encode()
+    with no_complaints():
+        for _ in range(50):
+            with socket.create_connection(("127.0.0.1", served.port)) as raw:
+                raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                raw.sendall(request)
+        assert served.get("/health")[0] == 200
+    assert served.service.streams == 0
+
+
+def test_an_accept_that_comes_too_late_is_a_client_that_has_left(engine: Dispatcher) -> None:
+    class Left:
+        async def accept(self, subprotocol: str | None) -> None:
+            raise OSError("broken pipe")
+
+    service = Service({"digits": engine}, Settings())
+    with pytest.raises(Gone):
+        asyncio.run(Connection.accept(Left(), service))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["/stream", "/vosk", "/v1/realtime"])
+@pytest.mark.parametrize("goodbye", [b"", frame(CLOSE, b"\3\xe8")])
+def test_text_that_is_not_utf_8_is_told_and_not_logged(
+    served: Served, path: str, goodbye: bytes
+) -> None:
+    with no_complaints(), served.connect(path) as client:
+        client.socket.sendall(frame(TEXT, b'{"type": "\xff"}') + goodbye)
+        until_the_end(client)
+        if not goodbye:
+            assert client.protocol.close_code == 1007
+    assert served.get("/health")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        '{"type": "hello", "version": "\\ud800"}',
+        '{"type": "\\ud800"}',
+        '{"type": "hello", "model": ' + "[" * 900 + "]" * 900 + "}",
+        '{"type": "hello", "encoding": ' + "[" * 900 + "]" * 900 + "}",
+        '{"type": "hello", "rate": "' + "9" * 100_000 + '"}',
+    ],
+    ids=["half a pair", "half a pair as type", "deep model", "deep encoding", "long rate"],
+)
+def test_what_cannot_be_repeated_is_told_all_the_same(served: Served, message: str) -> None:
+    with no_complaints(), served.connect() as client:
+        client.send(message)
+        (error,) = until_the_end(client)
+    assert error["code"] in ("bad_message", "bad_request")
+    assert len(error["message"]) < 300
+
+
+def test_a_reset_shows_while_nobody_reads(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has stopped reading, for too much waits, and vosk's clients are owed nothing."""
+    monkeypatch.setattr(server, "_PING_S", 0.05)
+    going = threading.Event()
+    with dispatcher(most_waiting_s=1.0) as slow, running(slow, most_waiting_s=1.0) as served:
+        step = slow._batch.step
+
+        def waiting(*arguments: Any) -> Any:
+            going.wait(60)
+            return step(*arguments)
+
+        monkeypatch.setattr(slow._batch, "step", waiting)
+        with served.connect("/vosk") as client:
+            client.send(bytes(16_000 * 10))
+            assert soon(lambda: served.service.streams == 1)
+            reset(client)
+            assert soon(lambda: served.service.streams == 0)
+        going.set()
+
+
+def test_a_socket_whose_client_takes_nothing_is_given_up(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is closed with what waits in it, which would otherwise be kept for ever."""
+    monkeypatch.setattr(transport, "_LINGER_S", 0.2)
+    with running(engine, idle_s=0.5) as served, socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        raw.connect(("127.0.0.1", served.port))
+        raw.sendall(
+            b"GET /v1/realtime HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        raw.setblocking(False)
+        some = memoryview(frame(TEXT, b"{}") * 100_000)  # each is answered with an error
+        left = some
+
+        def broken() -> bool:
+            nonlocal left
+            try:
+                left = left[raw.send(left) :] or some
+            except BlockingIOError:
+                return False
+            except OSError:
+                return True
+            return False
+
+        assert soon(broken, 60)
+        assert served.get("/health")[0] == 200
+
+
+def test_a_request_that_stops_being_http_has_one_answer(served: Served) -> None:
+    head = (
+        b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\n"
+        b"Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    with no_complaints():
+        for nonsense in (b"zz\r\n", b"1\r\n-\r\nzz\r\n"):
+            with socket.create_connection(("127.0.0.1", served.port)) as raw:
+                raw.sendall(head)
+                time.sleep(0.05)  # the application waits for the rest
+                raw.sendall(nonsense)
+                raw.settimeout(30)
+                answer = b""
+                while data := raw.recv(10_000):
+                    answer += data
+                assert answer.count(b"HTTP/1.1 ") == 1
+                assert b" 400 " in answer[:20]
+    assert served.get("/health")[0] == 200
+
+
+def test_thousands_of_messages_in_one_packet_keep_nobody_waiting(served: Served) -> None:
+    """They are there at once, so that taking them waits for nothing: others are served between."""
+
+    async def main() -> int:
+        class Flood:
+            async def receive(self) -> dict[str, str]:
+                return {"type": "websocket.receive", "text": "{}"}
+
+        turns = 0
+
+        async def other() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        waiting = asyncio.create_task(other())
+        connection = Connection(Flood(), served.service)  # type: ignore[arg-type]
+        taken = 0
+        async for _ in connection.messages():
+            taken += 1
+            if taken == 1000:
+                break
+        waiting.cancel()
+        return turns
+
+    assert asyncio.run(main()) >= 999

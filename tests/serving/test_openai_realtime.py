@@ -421,6 +421,46 @@ def test_the_key_is_wanted(engine: Dispatcher) -> None:
             assert json.loads(websocket.recv(timeout=30))["type"] == "session.created"
 
 
+def test_a_clear_right_behind_the_first_audio(server: Live, raw: ClientConnection) -> None:
+    """In one packet: what follows the audio has its first turn when that is forgotten."""
+    for _ in range(30):
+        raw.send(json.dumps({**PLAIN, "audio": base64.b64encode(bytes(4)).decode()}))
+        raw.send('{"type": "input_audio_buffer.clear"}')
+    for _ in range(30):
+        assert json.loads(raw.recv(timeout=30))["type"] == "input_audio_buffer.cleared"
+    raw.close()
+    server.wait_until_free()
+
+
+@pytest.mark.parametrize("identifier", ["7", "NaN", "[[1]]", '"\\ud800"', f'"{"x" * 9000}"'])
+def test_a_name_of_an_event_that_is_none(raw: ClientConnection, identifier: str) -> None:
+    raw.send(f'{{"type": "x", "event_id": {identifier}}}')
+    text = raw.recv(timeout=30)
+    assert len(text) < 2000
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    told = json.loads(text, parse_constant=refuse)
+    assert told["error"]["code"] == "invalid_value"
+
+
+def test_a_server_that_stops_while_nothing_was_said_since_the_commit(engine: Dispatcher) -> None:
+    """The stream of the engine has ended then, and the session has no last text to give."""
+    pcm = spoken(CLIPS[0], pause_s=0.1, rate=24000)
+    with live(engine) as server, connect(f"ws://{server.address}/v1/realtime") as websocket:
+        audio = base64.b64encode(pcm.tobytes()).decode()
+        websocket.send(json.dumps({**PLAIN, "audio": audio}))
+        websocket.send('{"type": "input_audio_buffer.commit"}')
+        while not json.loads(websocket.recv(timeout=30))["type"].endswith("completed"):
+            pass
+        server.served.stop()
+        with suppress(websockets.ConnectionClosed):
+            while True:
+                websocket.recv(timeout=30)
+        assert websocket.protocol.close_code == 1012
+
+
 def test_a_server_that_stops_says_so(engine: Dispatcher, digits: Model) -> None:
     """What was said until then is told."""
     pcm: NDArray[np.int16] = spoken(CLIPS[0], pause_s=0.1, rate=24000)

@@ -21,6 +21,7 @@ from openai.types.audio import (
 
 from nearfuture.decoding import Word
 from nearfuture.runtime import Dispatcher, Model, load
+from nearfuture.serving.limits import Settings
 from nearfuture.serving.subtitles import cues, srt, vtt
 from tests.serving.live import CLIPS, Live, as_int16, clip, live, spoken, wav
 from tests.serving.served import SAMPLES, soon
@@ -419,3 +420,15 @@ def test_a_live_stream_goes_on_beside_long_files(server: Live, digits: Model) ->
     texts, statuses = asyncio.run(beside())
     assert texts == [digits.transcribe(as_int16(clip(CLIPS[0])[0])).committed]
     assert statuses == [200, 200]
+
+
+def test_a_wrong_key_is_told_as_openai_tells_it(engine: Dispatcher) -> None:
+    with (
+        live(engine, settings=Settings(api_key="sesame")) as server,
+        openai.OpenAI(base_url=f"http://{server.address}/v1", api_key="no", max_retries=0) as other,
+    ):
+        with pytest.raises(openai.AuthenticationError) as refused:
+            other.models.list()
+        assert (refused.value.code, refused.value.param) == ("unauthorized", None)
+        assert refused.value.type == "invalid_request_error"
+        assert "Authorization: Bearer" in str(refused.value)

@@ -226,7 +226,7 @@ def test_a_mistake_is_told_by_name_and_ends_it(
     ("message", "code", "told"),
     [
         ('{"type": "hello"}', "bad_message", "flush, finish or ping"),
-        ('{"type": 5}', "bad_message", "'5'"),
+        ('{"type": 5}', "bad_message", "the type 5: flush"),
         ("garbage", "bad_message", "JSON object"),
         (b"fLaC\0\0\0\x22", "bad_audio", "FLAC"),
     ],

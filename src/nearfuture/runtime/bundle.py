@@ -87,7 +87,7 @@ class Bundle:
         for name, expected in manifest.files.items():
             _verify(folder, name, expected)
         for name in graphs:
-            for location in sorted(external_locations((folder / name).read_bytes())):
+            for location in _weights_of(folder, name):
                 if location not in manifest.files:
                     raise NearfutureError(
                         f"{name} wants to read weights from {location!r}, which is no file of "
@@ -142,6 +142,14 @@ def _verify(folder: Path, name: str, expected: StoredFile) -> None:
             f"{name} is damaged: {size} bytes with SHA-256 {digest[:12]}…, where {MANIFEST} says "
             f"{expected.bytes} bytes with {expected.sha256[:12]}…"
         )
+
+
+def _weights_of(folder: Path, name: str) -> list[str]:
+    """The files that a graph reads its weights from."""
+    try:
+        return sorted(external_locations((folder / name).read_bytes()))
+    except NearfutureError as error:
+        raise NearfutureError(f"{name}: {error}") from error
 
 
 def _unzip(path: Path, folder: Path) -> None:

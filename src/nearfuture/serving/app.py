@@ -15,6 +15,7 @@ from starlette.websockets import WebSocket
 from nearfuture import __version__
 from nearfuture.serving.limits import Refused
 from nearfuture.serving.protocols import PROTOCOLS, routes
+from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
 
 __all__ = ["create_app"]
@@ -128,9 +129,7 @@ def _told(refused: Refused) -> JSONResponse:
         headers["Retry-After"] = "1"
     if refused.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    return JSONResponse(
-        {"error": {"code": refused.code, "message": str(refused)}}, refused.status, headers
-    )
+    return JSONResponse({"error": OpenAIError.of(refused).fields()}, refused.status, headers)
 
 
 def _refusal(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:

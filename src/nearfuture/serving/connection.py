@@ -9,8 +9,9 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.service import Service
+from nearfuture.serving.transport import LOST
 
 __all__ = ["Connection", "Gone", "as_message", "first_of"]
 
@@ -41,6 +42,21 @@ class Connection:
         self.closed = False
         self.owing: Callable[[], bool] = lambda: False
 
+    @classmethod
+    async def accept(
+        cls, websocket: WebSocket, service: Service, subprotocol: str | None = None
+    ) -> Connection:
+        """Let a client in.
+
+        Raises:
+            Gone: if it has left already.
+        """
+        try:
+            await websocket.accept(subprotocol)
+        except (WebSocketDisconnect, RuntimeError, OSError) as error:
+            raise Gone from error
+        return cls(websocket, service)
+
     async def messages(self) -> AsyncIterator[str | bytes]:
         """Messages, until the client leaves.
 
@@ -59,6 +75,9 @@ class Connection:
             if message["type"] == "websocket.disconnect":
                 self.closed = True
                 return
+            # A packet may hold thousands of messages, and taking one that is there does not wait:
+            # others have their turn in between.
+            await asyncio.sleep(0)
             data = message.get("bytes")
             yield message["text"] if data is None else data
 
@@ -70,6 +89,7 @@ class Connection:
             Refused: if it has taken nothing for too long.
         """
         text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        text = text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent
         async with self._sending:
             if self.closed:
                 raise Gone
@@ -85,6 +105,17 @@ class Connection:
             except (WebSocketDisconnect, RuntimeError, OSError) as error:
                 self.closed = True
                 raise Gone from error
+
+    async def lost(self) -> None:
+        """Until the socket is gone, which shows here also while nobody asks for messages.
+
+        Raises:
+            Gone: then.
+        """
+        extensions = self._websocket.scope.get("extensions", {})
+        await extensions.get(LOST, asyncio.Event()).wait()
+        self.closed = True
+        raise Gone
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """Say goodbye; doing so twice, or to a client that has left, does nothing."""
@@ -129,8 +160,7 @@ def as_message(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        shown = repr(text[:20]) + ("…" if len(text) > 20 else "")
-        raise Refused("bad_message", f"a text message is a JSON object, not {shown}")
+        raise Refused("bad_message", f"a text message is a JSON object, not {shown(text, 20)}")
     return value
 
 

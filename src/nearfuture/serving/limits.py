@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 
-__all__ = ["REFUSALS", "Limits", "Refused", "Settings"]
+__all__ = ["REFUSALS", "Limits", "Refused", "Settings", "as_number", "shown"]
 
 # Code of a refusal → status of HTTP, close code of a websocket. 1002 to 1013 are those of RFC 6455
 # and of its registry: wrong protocol, wrong data, against the rules, too big, our fault, restart,
@@ -109,6 +110,23 @@ class Settings:
             raise NearfutureError("the API key is empty or not ASCII: no header can carry it")
 
 
+_BRIEF = reprlib.Repr()
+_BRIEF.maxlevel = 3  # what is nested deeper than the interpreter's stack has no `repr`
+_BRIEF.maxstring = _BRIEF.maxother = 100
+
+
+def shown(value: object, most: int = 40) -> str:
+    """What a client sent, for a message: one short line, whatever it was.
+
+    >>> shown(400.5), shown("opus"), shown([[[[["deep"]]]]]), len(shown("long" * 99))
+    ('400.5', "'opus'", '[[[[...]]]]', 43)
+    """
+    if isinstance(value, str):
+        return repr(value[:most]) + ("…" if len(value) > most else "")
+    text = _BRIEF.repr(value)
+    return f"{text[:most]}…" if len(text) > most else text
+
+
 def as_number(value: Any, name: str) -> float:
     """A number out of a client's JSON.
 
@@ -119,7 +137,7 @@ def as_number(value: Any, name: str) -> float:
     400.0
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise Refused("bad_request", f"{name} is {str(value)[:40]!r}: a number is wanted")
+        raise Refused("bad_request", f"{name} is {shown(value)}: a number is wanted")
     return float(value)
 
 

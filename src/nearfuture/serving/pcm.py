@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.limits import Refused, shown
 
 __all__ = ["ENCODINGS", "HIGHEST_RATE", "LOWEST_RATE", "PcmReader", "as_rate"]
 
@@ -56,7 +56,7 @@ def as_rate(value: Any) -> int:
     if isinstance(value, bool) or not whole or not LOWEST_RATE <= value <= HIGHEST_RATE:
         raise Refused(
             "bad_request",
-            f"rate is {str(value)[:40]}: a whole number of samples per second from {LOWEST_RATE} "
+            f"rate is {shown(value)}: a whole number of samples per second from {LOWEST_RATE} "
             f"to {HIGHEST_RATE} is wanted",
         )
     return int(value)
@@ -99,7 +99,7 @@ class PcmReader:
         if encoding not in ENCODINGS:
             raise Refused(
                 "bad_request",
-                f"encoding is {encoding[:40]!r}: raw audio is {', '.join(ENCODINGS)}, one channel, "
+                f"encoding is {shown(encoding)}: raw audio is {', '.join(ENCODINGS)}, one channel, "
                 f"little-endian; a WAV header says its own",
             )
         self.encoding, self.rate = encoding, rate

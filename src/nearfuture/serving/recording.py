@@ -81,7 +81,7 @@ def _with_av(data: bytes) -> Recording:
     try:
         container = av.open(io.BytesIO(data))
         rate = int(container.streams.audio[0].rate or 0)
-    except (av.FFmpegError, ValueError, IndexError):
+    except (av.FFmpegError, ValueError, IndexError, AttributeError):  # no decoder, no `rate`
         raise _unreadable(data) from None
     return Recording(rate, _av_blocks(av, container, rate))
 

@@ -17,6 +17,7 @@ import uvicorn
 from nearfuture.error import NearfutureError
 from nearfuture.serving.app import create_app
 from nearfuture.serving.service import Service
+from nearfuture.serving.transport import HttpProtocol, WebSocketProtocol
 
 __all__ = ["Address", "bound", "serve"]
 
@@ -129,12 +130,12 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
     config = uvicorn.Config(
         create_app(service, root=address.root),
         loop="asyncio",
-        http="h11",
+        http=HttpProtocol,
         lifespan="off",
         # Pings keep proxies from closing silent connections. There is no deadline for the answer:
         # it comes behind audio that waits to be read, from a client that is slow or far ahead, and
         # closing with 1011 would punish both. Dead clients are found by `idle_s`.
-        ws="websockets-sansio",
+        ws=WebSocketProtocol,
         ws_ping_interval=_PING_S,
         ws_ping_timeout=None,
         ws_max_size=service.limits.most_message_bytes,

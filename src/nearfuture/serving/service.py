@@ -14,7 +14,7 @@ from starlette.requests import HTTPConnection
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Busy, Dispatcher
-from nearfuture.serving.limits import Limits, Refused, Settings
+from nearfuture.serving.limits import Limits, Refused, Settings, shown
 from nearfuture.serving.metrics import Metrics
 from nearfuture.serving.session import Session, Update
 
@@ -63,7 +63,7 @@ class Service:
         if name not in self._dispatchers:
             raise Refused(
                 "bad_request",
-                f"there is no model {name[:80]!r} here: {', '.join(self.models)}",
+                f"there is no model {shown(name, 80)} here: {', '.join(self.models)}",
             )
         return self._dispatchers[name]
 
@@ -138,10 +138,9 @@ class Service:
             raise reason
         fields = {"stream": next(self._numbers), "model": name, "protocol": protocol}
         loop = asyncio.get_running_loop()
-        self._opening += 1
-        try:
-            # The filters of an unusual rate take a while to compute: not in the event loop.
-            session = await asyncio.to_thread(
+        # The filters of an unusual rate take a while to compute: not in the event loop.
+        opening = asyncio.ensure_future(
+            asyncio.to_thread(
                 Session,
                 dispatcher,
                 rate=rate,
@@ -152,12 +151,20 @@ class Service:
                 on_close=lambda session: self._closed(session, fields),
                 loop=loop,
             )
-        except Busy as error:
-            raise Refused("busy", str(error)) from error
+        )
+        self._opening += 1
+        opens = False
+        try:
+            session = await asyncio.shield(opening)
+        except asyncio.CancelledError:
+            opens = True  # in its thread, whatever becomes of the client
+            opening.add_done_callback(self._unwanted)
+            raise
         except NearfutureError as error:
-            raise Refused("bad_request", str(error)) from error
+            code = "busy" if isinstance(error, Busy) else "bad_request"
+            raise Refused(code, str(error)) from error
         finally:
-            self._opening -= 1
+            self._opening -= not opens
         self._sessions.add(session)
         self.metrics.streams.labels(name, protocol).inc()
         self.metrics.opened.labels(name, protocol).inc()
@@ -212,6 +219,12 @@ class Service:
         for session in tuple(self._sessions):
             session.abandon()
 
+    def _unwanted(self, opening: asyncio.Future[Session]) -> None:
+        """Nobody waits for this session any more: its place is free again."""
+        self._opening -= 1
+        if not opening.cancelled() and opening.exception() is None:
+            opening.result().abandon()
+
     def _ended(self, update: Update, fields: Mapping[str, Any]) -> None:
         """An utterance has ended; what was said is logged only where somebody asked for it."""
         if self.settings.log_text:
@@ -219,6 +232,8 @@ class Service:
             _LOG.info("utterance", extra={"fields": {**fields, **said}})
 
     def _closed(self, session: Session, fields: Mapping[str, Any]) -> None:
+        if session not in self._sessions:
+            return  # nobody has seen it
         model, protocol = fields["model"], fields["protocol"]
         final_ms = session.final_ms
         self._sessions.discard(session)

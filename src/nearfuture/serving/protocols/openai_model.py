@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
 
@@ -22,9 +23,9 @@ def chosen(service: Service, name: str | None) -> str:
     if name is None or (name.startswith(_THEIRS) and "diarize" not in name):
         return service.models[0]
     raise OpenAIError(
-        f"there is no model {name[:80]!r} here: {', '.join(service.models)} (names of OpenAI's own "
-        f"models that begin with {' or '.join(_THEIRS)} stand for {service.models[0]}; none tells "
-        f"speakers apart)",
+        f"there is no model {shown(name, 80)} here: {', '.join(service.models)} (names of OpenAI's "
+        f"own models that begin with {' or '.join(_THEIRS)} stand for {service.models[0]}; none "
+        f"tells speakers apart)",
         param="model",
         code="model_not_found",
         status=404,

@@ -14,7 +14,7 @@ from starlette.websockets import WebSocket
 
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, as_message, first_of
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_model import chosen
 from nearfuture.serving.protocols.realtime_conversation import ServerEvent
@@ -24,14 +24,20 @@ from nearfuture.serving.service import Service
 
 __all__ = ["routes"]
 
+_LONGEST_IDENTIFIER = 512
+
 
 def routes(service: Service) -> list[BaseRoute]:
     """Where this protocol is spoken."""
 
     async def endpoint(websocket: WebSocket) -> None:
         offered = websocket.scope.get("subprotocols", [])
-        await websocket.accept("realtime" if "realtime" in offered else None)
-        await _Client(websocket, service).serve()
+        subprotocol = "realtime" if "realtime" in offered else None
+        try:
+            connection = await Connection.accept(websocket, service, subprotocol)
+        except Gone:
+            return
+        await _Client(websocket, connection, service).serve()
 
     return [WebSocketRoute("/v1/realtime", endpoint)]
 
@@ -39,10 +45,10 @@ def routes(service: Service) -> list[BaseRoute]:
 class _Client:
     """One client: its events are done one after another, and what is heard is told in between."""
 
-    def __init__(self, websocket: WebSocket, service: Service) -> None:
+    def __init__(self, websocket: WebSocket, connection: Connection, service: Service) -> None:
         beta = "realtime=v1" in websocket.headers.get("openai-beta", "")
         self._service = service
-        self._connection = Connection(websocket, service)
+        self._connection = connection
         self._identifier = f"sess_{secrets.token_hex(8)}"
         self._numbers = itertools.count(1)
         self._settings = RealtimeSettings(model=websocket.query_params.get("model"))
@@ -59,7 +65,7 @@ class _Client:
         """Until the client leaves, or cannot be served any longer."""
         try:
             await self._tell([self._described("created")])
-            await first_of(self._listen(), self._hearing.follow())
+            await first_of(self._listen(), self._hearing.follow(), self._connection.lost())
             await self._connection.close()
         except Gone:
             return
@@ -82,12 +88,12 @@ class _Client:
                     "input_audio_buffer.append"
                 )
             event = as_message(message)
-            event_id = event.get("event_id")
+            event_id = _identifier(event)
             kind = event.get("type")
             does = self._does.get(kind) if isinstance(kind, str) else None
             if does is None:
                 raise OpenAIError(
-                    f"there is no event {str(kind)[:80]!r} here: this server transcribes, and "
+                    f"there is no event {shown(kind, 80)} here: this server transcribes, and "
                     f"knows {', '.join(self._does)}",
                     param="type",
                     code="invalid_value",
@@ -141,7 +147,7 @@ class _Client:
         session = self._settings.described(self._identifier, model, self._hearing.dialect)
         return {"type": f"{kind}.{what}", "session": session}
 
-    def _failed(self, error: OpenAIError, event_id: object = None) -> ServerEvent:
+    def _failed(self, error: OpenAIError, event_id: str | None = None) -> ServerEvent:
         return {"type": "error", "error": {**error.fields(), "event_id": event_id}}
 
     async def _dismiss(self, error: NearfutureError) -> None:
@@ -159,3 +165,9 @@ class _Client:
         for event in events:
             numbered = {"type": event["type"], "event_id": f"event_{next(self._numbers)}"}
             await self._connection.send({**numbered, **event})
+
+
+def _identifier(event: Mapping[str, Any]) -> str | None:
+    """The client's own name for its event, if it is one."""
+    value = event.get("event_id")
+    return value[:_LONGEST_IDENTIFIER] if isinstance(value, str) else None

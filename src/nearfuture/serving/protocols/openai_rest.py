@@ -8,6 +8,8 @@ from contextlib import aclosing
 
 import numpy as np
 from numpy.typing import NDArray
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -16,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import first_of
+from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_model import chosen
 from nearfuture.serving.protocols.transcription_reply import Heard, event, formatted
@@ -71,6 +74,7 @@ class _Transcriptions:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = _Answer(scope, receive, send)
         try:
+            _refuse_odd_charset(scope)
             async with Request(scope, receive).form(max_files=1, max_fields=_MOST_FIELDS) as form:
                 asked = TranscriptionRequest.of(form)
                 model = chosen(self._service, asked.model)
@@ -108,6 +112,14 @@ class _Transcriptions:
         )
         body, media_type = formatted(heard, asked.format, asked.granularities)
         await answer.send(Response(body, media_type=media_type))
+
+
+def _refuse_odd_charset(scope: Scope) -> None:
+    """Forms are UTF-8: other codecs of this interpreter fail on some bytes, or give no text."""
+    _, options = parse_options_header(Headers(scope=scope).get("content-type", ""))
+    charset = options.get(b"charset", b"utf-8").lower()
+    if charset not in (b"utf-8", b"utf8", b"us-ascii"):
+        raise OpenAIError(f"the form is in {shown(charset.decode('latin-1'))}: send UTF-8")
 
 
 class _Answer:

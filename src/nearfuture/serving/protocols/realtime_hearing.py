@@ -104,8 +104,8 @@ class Hearing:
         """
         while True:
             await self._begun.wait()
-            session = self._session
-            assert session is not None
+            if (session := self._session) is None:
+                continue  # it was cleared before this task had its turn
             async for update in session.updates():
                 if session is not self._session:
                     break  # cleared
@@ -118,7 +118,9 @@ class Hearing:
                     self._asked = False
                     self._told.set()
                 if update.ended:
-                    raise Refused("draining", "this server is about to stop: connect to another")
+                    break
+            if session is self._session:  # the server has ended it, whether or not it said so
+                raise Refused("draining", "this server is about to stop: connect to another")
 
     async def close(self) -> None:
         """Forget the session."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
+from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 
 __all__ = ["DEFAULT_SILENCE_MS", "Dialect", "RealtimeSettings"]
@@ -64,8 +65,8 @@ class RealtimeSettings:
         kind = fields.get("type", "transcription")
         if kind != "transcription":
             raise OpenAIError(
-                f"a session of type {kind!r} is not offered: this server transcribes, and speaks "
-                f"to nobody; say type: 'transcription'",
+                f"a session of type {shown(kind)} is not offered: this server transcribes, and "
+                f"speaks to nobody; say type: 'transcription'",
                 param="session.type",
             )
         audio = _object(fields.get("audio"), "session.audio")
@@ -140,8 +141,8 @@ def _encoding_ga(value: object) -> str | None:
     rate = told.get("rate")
     if rate not in (None, RATES[encoding]):
         raise OpenAIError(
-            f"{rate!r} samples per second of {_GA[encoding]} are not offered: this protocol has "
-            f"{RATES[encoding]} only; /stream takes any rate",
+            f"{shown(rate)} samples per second of {_GA[encoding]} are not offered: this protocol "
+            f"has {RATES[encoding]} only; /stream takes any rate",
             param=f"{where}.rate",
         )
     return encoding
@@ -156,7 +157,7 @@ def _one_of(value: object, names: Mapping[str, str], where: str) -> str:
         if value == name:
             return encoding
     raise OpenAIError(
-        f"{value!r} is no audio format of this protocol: use {', '.join(names.values())}",
+        f"{shown(value)} is no audio format of this protocol: use {', '.join(names.values())}",
         param=where,
         code="invalid_value",
     )
@@ -169,8 +170,8 @@ def _silence_ms(value: object, where: str) -> int | None:
     kind = told.get("type", "server_vad")
     if kind != "server_vad":
         raise OpenAIError(
-            f"turn detection of type {kind!r} is not offered: use 'server_vad', which waits for a "
-            f"pause of silence_duration_ms, or null and commit by yourself",
+            f"turn detection of type {shown(kind)} is not offered: use 'server_vad', which waits "
+            f"for a pause of silence_duration_ms, or null and commit by yourself",
             param=f"{where}.type",
             code="invalid_value",
         )
@@ -180,7 +181,7 @@ def _silence_ms(value: object, where: str) -> int | None:
     whole = isinstance(silence, int | float) and not isinstance(silence, bool)
     if not whole or not SHORTEST_SILENCE_MS <= silence <= LONGEST_SILENCE_MS:
         raise OpenAIError(
-            f"silence_duration_ms {silence!r}: it must be a number of milliseconds from "
+            f"silence_duration_ms {shown(silence)}: it must be a number of milliseconds from "
             f"{SHORTEST_SILENCE_MS} to {LONGEST_SILENCE_MS}",
             param=f"{where}.silence_duration_ms",
         )

@@ -16,7 +16,7 @@ from nearfuture import __version__
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, as_message, first_of
-from nearfuture.serving.limits import Refused, as_number
+from nearfuture.serving.limits import Refused, as_number, shown
 from nearfuture.serving.pcm import PcmReader, as_rate
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
@@ -54,10 +54,11 @@ class _Stream:
 
     async def run(self) -> None:
         offered = self._websocket.scope.get("subprotocols", [])
-        await self._websocket.accept(SUBPROTOCOL if SUBPROTOCOL in offered else None)
-        self._connection = Connection(self._websocket, self._service)
-        self._messages = self._connection.messages()
         try:
+            self._connection = await Connection.accept(
+                self._websocket, self._service, SUBPROTOCOL if SUBPROTOCOL in offered else None
+            )
+            self._messages = self._connection.messages()
             if await self._greet():
                 await self._talk()
             await self._leave()
@@ -90,8 +91,7 @@ class _Stream:
                 continue
             _refuse_odd(self._hello)
             rate = as_rate(self._hello.get("rate", self._service.dispatcher().manifest.rate))
-            encoding = self._hello.get("encoding", "int16")
-            self._reader = PcmReader(str(encoding), rate=rate)
+            self._reader = PcmReader(_text(self._hello, "encoding", "int16"), rate=rate)
             await self._open()
             return True
         return False
@@ -99,12 +99,13 @@ class _Stream:
     async def _open(self) -> None:
         """Open a stream for audio at the rate of the reader, and say what is promised."""
         assert self._reader is not None
-        model, budget_ms = self._hello.get("model"), self._hello.get("budget_ms")
+        model = _text(self._hello, "model", self._service.models[0])
+        budget_ms = self._hello.get("budget_ms")
         endpoint = _endpoint(self._hello, self._service.settings.endpoint)
         if self._session is not None:
             await self._session.close()
         self._session = await self._service.session(
-            model=None if model is None else str(model),
+            model=model,
             rate=self._reader.rate,
             budget_ms=None if budget_ms is None else as_number(budget_ms, "budget_ms"),
             endpoint=endpoint,
@@ -118,7 +119,7 @@ class _Stream:
                 "type": "ready",
                 "version": VERSION,
                 "server": f"nearfuture/{__version__}",
-                "model": self._service.models[0] if model is None else model,
+                "model": model,
                 "rate": self._reader.rate,
                 "encoding": self._reader.encoding,
                 "budget": {
@@ -151,7 +152,10 @@ class _Stream:
             if samples or self._finished:
                 break
         if not self._connection.closed:
-            await first_of(self._listen(), self._tell())
+            await first_of(self._listen(), self._tell(), self._connection.lost())
+        session = self._session
+        if session is not None and not session.ended and not self._connection.closed:
+            raise Refused("draining", "this server is about to stop: ask another")
 
     async def _listen(self) -> None:
         async for message in self._messages:
@@ -183,7 +187,7 @@ class _Stream:
         elif kind not in ("flush", "finish"):
             raise Refused(
                 "bad_message",
-                f"a message has the type {str(kind)[:40]!r}: flush, finish or ping is wanted",
+                f"a message has the type {shown(kind)}: flush, finish or ping is wanted",
             )
         return False
 
@@ -240,18 +244,25 @@ class _Stream:
 def _refuse_odd(hello: dict[str, Any]) -> None:
     if hello.get("type") != "hello":
         raise Refused(
-            "bad_message", f"the first message is a hello, not {str(hello.get('type'))[:40]!r}"
+            "bad_message", f"the first message is a hello, not {shown(hello.get('type'))}"
         )
     if hello.get("version", VERSION) != VERSION:
         raise Refused(
             "bad_request",
-            f"version {str(hello['version'])[:40]} is asked for, but this server speaks {VERSION}",
+            f"version {shown(hello['version'])} is asked for, but this server speaks {VERSION}",
         )
     if odd := sorted(set(hello) - _HELLO):
         raise Refused(
             "bad_request",
-            f"hello has {odd[0][:40]!r}, which means nothing: {', '.join(sorted(_HELLO))} do",
+            f"hello has {shown(odd[0])}, which means nothing: {', '.join(sorted(_HELLO))} do",
         )
+
+
+def _text(hello: dict[str, Any], name: str, usual: str) -> str:
+    value = hello.get(name)
+    if not isinstance(value, str | None):
+        raise Refused("bad_request", f"{name} is {shown(value)}: text is wanted")
+    return usual if value is None else value
 
 
 def _endpoint(hello: dict[str, Any], usual: Endpoint) -> Endpoint | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from starlette.datastructures import FormData, UploadFile
 
+from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 
 __all__ = ["FORMATS", "TranscriptionRequest"]
@@ -62,7 +63,7 @@ class TranscriptionRequest:
         kind = _field(form, "response_format") or "json"
         if kind not in FORMATS:
             raise OpenAIError(
-                f"response_format {kind!r} is not offered: use one of {', '.join(FORMATS)}",
+                f"response_format {shown(kind)} is not offered: use one of {', '.join(FORMATS)}",
                 param="response_format",
                 code="invalid_value",
             )
@@ -93,7 +94,7 @@ def _field(form: FormData, name: str) -> str | None:
 def _flag(form: FormData, name: str) -> bool:
     value = (_field(form, name) or "false").lower()
     if value not in ("true", "false", "1", "0"):
-        raise OpenAIError(f"{name} {value!r}: it must be true or false", param=name)
+        raise OpenAIError(f"{name} {shown(value)}: it must be true or false", param=name)
     return value in ("true", "1")
 
 
@@ -103,7 +104,7 @@ def _granularities(form: FormData, kind: str) -> frozenset[str]:
     for value in asked:
         if value not in GRANULARITIES:
             raise OpenAIError(
-                f"{name} {value!r} is not offered: use word, segment, or both",
+                f"{name} {shown(value)} is not offered: use word, segment, or both",
                 param=name,
                 code="invalid_value",
             )
@@ -121,7 +122,7 @@ def _temperature(value: str | None) -> None:
         told = math.nan
     if not 0 <= told <= 1:
         raise OpenAIError(
-            f"temperature {value!r}: it must be a number from 0 to 1 (and changes nothing: the "
-            f"text is always the most probable one)",
+            f"temperature {shown(value)}: it must be a number from 0 to 1 (and changes nothing: "
+            f"the text is always the most probable one)",
             param="temperature",
         )

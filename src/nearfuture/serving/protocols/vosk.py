@@ -16,7 +16,7 @@ from starlette.websockets import WebSocket
 
 from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
-from nearfuture.serving.connection import Connection, Gone
+from nearfuture.serving.connection import Connection, Gone, first_of
 from nearfuture.serving.limits import Refused
 from nearfuture.serving.pcm import PcmReader, as_rate
 from nearfuture.serving.protocols.vosk_message import Command, Config, parse, partial, result
@@ -36,16 +36,13 @@ def routes(service: Service) -> list[BaseRoute]:
     """Where this protocol is spoken; its clients want it at the root of a port of its own, too."""
 
     async def endpoint(websocket: WebSocket) -> None:
-        await websocket.accept()
-        connection = Connection(websocket, service)
+        try:
+            connection = await Connection.accept(websocket, service)
+        except Gone:
+            return
         dialogue = _Dialogue(service)
         try:
-            async for message in connection.messages():
-                reply = await dialogue.answer(message)
-                if reply is not None:
-                    await connection.send(reply)
-                if dialogue.over:
-                    break
+            await first_of(dialogue.hold(connection), connection.lost())
             await connection.close()
         except Gone:
             return
@@ -69,6 +66,15 @@ class _Dialogue:
         self._quantum_ms = 1000 * manifest.quantum_samples / manifest.rate
         self._rate, self._listed = DEFAULT_RATE, True
         self._hearing: _Hearing | None = None
+
+    async def hold(self, connection: Connection) -> None:
+        """Answer one message after another, to the last."""
+        async for message in connection.messages():
+            reply = await self.answer(message)
+            if reply is not None:
+                await connection.send(reply)
+            if self.over:
+                return
 
     async def answer(self, message: str | bytes) -> str | None:
         """The reply to a message; None to a config, which has none.

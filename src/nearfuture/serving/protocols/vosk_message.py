@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any, TypeAlias
 
 from nearfuture.decoding import Word
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.limits import Refused, shown
 
 __all__ = ["Command", "Config", "Control", "parse", "partial", "result"]
 
@@ -54,7 +54,7 @@ def parse(text: str) -> Control:
     try:
         told = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Refused("bad_message", f"text that is not JSON: {_shown(text)}") from error
+        raise Refused("bad_message", f"text that is not JSON: {shown(text)}") from error
     if isinstance(told, dict):
         if "config" in told:
             return _config(told["config"])
@@ -63,7 +63,7 @@ def parse(text: str) -> Control:
                 return command
     raise Refused(
         "bad_message",
-        f'not understood: {_shown(text)}; there are {{"config": {{"sample_rate": 16000}}}}, '
+        f'not understood: {shown(text)}; there are {{"config": {{"sample_rate": 16000}}}}, '
         f'{{"eof": 1}} and {{"reset": 1}}, and audio is binary',
     )
 
@@ -101,7 +101,7 @@ def result(text: str, words: Iterable[Word], *, listed: bool) -> str:
 
 def _config(told: object) -> Config:
     if not isinstance(told, dict):
-        raise Refused("bad_request", f"config is {_shown(told)}, but an object is wanted")
+        raise Refused("bad_request", f"config is {shown(told)}, but an object is wanted")
     rate, words = told.get("sample_rate"), told.get("words")
     return Config(
         sample_rate=None if rate is None else _rate(rate),
@@ -118,15 +118,10 @@ def _rate(value: object) -> int:
     if whole != rate or whole <= 0:
         raise Refused(
             "bad_request",
-            f"sample_rate {_shown(value)}: it must be a whole number of Hz, such as 8000 or 16000",
+            f"sample_rate {shown(value)}: it must be a whole number of Hz, such as 8000 or 16000",
         )
     return whole
 
 
 def _written(told: dict[str, Any]) -> str:
     return json.dumps(told, ensure_ascii=False)
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:40]}…"

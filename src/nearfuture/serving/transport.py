@@ -1,0 +1,119 @@
+"""uvicorn's side of a socket, for clients of any kind: their mistakes are no errors of ours."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
+from websockets.protocol import State
+
+__all__ = ["LOST", "HttpProtocol", "WebSocketProtocol"]
+
+LOST = "nearfuture.lost"
+"""The extension of a websocket's scope with an `asyncio.Event`: set once the socket is gone."""
+
+_LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a goodbye
+_STUCK_S = 60.0
+
+
+class WebSocketProtocol(WebSocketsSansIOProtocol):
+    """uvicorn's own, with three differences.
+
+    * Text that is not UTF-8 is answered with 1007, and makes no traceback in the log.
+    * The application can learn that the socket is gone while it does not read.
+    * A socket whose client takes nothing more is given up, instead of being kept until it does.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._lost = asyncio.Event()
+        self._linger: asyncio.TimerHandle | None = None
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; a peer that breaks the protocol after its goodbye gets no other."""
+        try:
+            super().data_received(data)
+        except InvalidState:
+            self.transport.abort()
+
+    def handle_connect(self, event: Any) -> None:
+        """Begin the application, which runs from the next turn of the loop on."""
+        super().handle_connect(event)
+        if hasattr(self, "scope"):  # the handshake was one
+            extensions: dict[str, Any] = self.scope["extensions"]
+            extensions[LOST] = self._lost
+
+    def send_receive_event_to_app(self) -> None:
+        """Hand over a whole message; text must be UTF-8."""
+        if self.curr_msg_data_type == "text" and not _is_utf8(b"".join(self.frames)):
+            self.frames = []
+            if self.conn.state is State.OPEN:
+                self.conn.send_close(1007, "text is not UTF-8")
+                self.handle_parser_exception()
+            return
+        super().send_receive_event_to_app()
+
+    async def run_asgi(self) -> None:
+        """Run the application to its end, and the connection to its own."""
+        await super().run_asgi()
+        if not self.disconnected:
+            self._linger = self.loop.call_later(_LINGER_S, self.transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        super().connection_lost(exc)
+        self._lost.set()
+        if self._linger is not None:
+            self._linger.cancel()
+
+
+class HttpProtocol(H11Protocol):
+    """uvicorn's own, with two differences.
+
+    * A body that stops being HTTP in its middle ends the request; the application's answer to what
+      it has seen until then would be a second one.
+    * A client that has taken nothing of an answer for a minute is given up.
+    """
+
+    _stuck: asyncio.TimerHandle | None = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is not HTTP, as far as an answer is still possible."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        """The client does not take what waits for it."""
+        super().pause_writing()
+        self._stuck = self.loop.call_later(_STUCK_S, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """It does."""
+        super().resume_writing()
+        self._relax()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The socket is gone."""
+        super().connection_lost(exc)
+        self._relax()
+
+    def _relax(self) -> None:
+        if self._stuck is not None:
+            self._stuck.cancel()
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

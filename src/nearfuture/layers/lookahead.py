@@ -142,10 +142,10 @@ def _pairwise_sum(x: Tensor) -> Tensor:
     """Sum over frames, (B, N, D) → (B, 1, D), as additions whose order no runtime rearranges.
 
     ONNX Runtime orders the additions of a ReduceSum by the shape of its input, so that a row's bits
-    would depend on the batch.
+    would depend on the batch; two numbers have only one sum.
     """
     while x.shape[1] > 1:
         half = x.shape[1] // 2
-        odd = x[:, 2 * half :]
-        x = torch.cat([x[:, :half] + x[:, half : 2 * half], odd], dim=1)
+        pairs = x[:, : 2 * half].unflatten(1, (2, half)).sum(dim=1)
+        x = torch.cat([pairs, x[:, 2 * half :]], dim=1)
     return x

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 __all__ = ["align", "drop", "join", "mask", "newest", "reverse"]
 
@@ -37,8 +38,7 @@ def _take(frames: Tensor, index: Tensor) -> Tensor:
     """`y[b, j] = frames[b, index[b, j]]` by whole rows, which is one gather without expansion."""
     batch, width, dim = frames.shape
     row = torch.arange(batch, device=frames.device)[:, None] * width
-    flat = frames.reshape(batch * width, dim).index_select(0, (index + row).reshape(-1))
-    return flat.reshape(batch, index.shape[1], dim)
+    return F.embedding(index + row, frames.reshape(batch * width, dim))
 
 
 def join(frames: Tensor, count: Tensor, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

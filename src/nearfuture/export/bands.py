@@ -42,7 +42,7 @@ class BandConvolution:
         weight: the initializer, (C', C, frames, bands).
         bias: the initializer (C',), or "".
         output: (B, C', T', F').
-        absorbed: None; as in `Product`.
+        absorbed: what puts the channels first, which nobody else reads.
         kernel: (C', C, frames, bands).
         size: (T, F) of x.
         strides: over frames and bands.
@@ -58,7 +58,7 @@ class BandConvolution:
     size: tuple[int, int]
     strides: tuple[int, int]
     padding: tuple[int, int]
-    absorbed: None = None
+    absorbed: onnx.NodeProto
 
     @cached_property
     def frames(self) -> int:
@@ -107,6 +107,8 @@ def band_convolutions(graph: onnx.GraphProto) -> list[BandConvolution]:
             continue  # our exports put the channels of frames first
         if frames.op_type != "Reshape" or frames.input[1] not in initial:
             continue
+        if sum(node.input[0] in other.input for other in graph.node) > 1:
+            continue
         options = {"strides": [1, 1], "pads": [0] * 4, **_options(node)}
         before, below, after, above = options["pads"]
         plain = options.get("group", 1) == 1 and set(options.get("dilations", [1])) == {1}
@@ -125,6 +127,7 @@ def band_convolutions(graph: onnx.GraphProto) -> list[BandConvolution]:
                 size=(shape[1], shape[3]),
                 strides=(options["strides"][0], options["strides"][1]),
                 padding=(below, above),
+                absorbed=first,
             )
         )
     return found

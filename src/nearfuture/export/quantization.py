@@ -41,8 +41,9 @@ def quantize(
     """Add twins in low precision to the bundle in a folder, and measure their error.
 
     Only the large matrix products change, and in int8 large convolutions over frequency; features,
-    lookahead and the softmax stay in float32. The scales of int8 are constants: states of gated cells lie in [-1, 1], everything else is
-    calibrated. The bundle is usable, without the twins, whenever this is interrupted.
+    lookahead and the softmax stay in float32. The scales of int8 are constants: states of gated
+    cells lie in [-1, 1], everything else is calibrated. The bundle is usable, without the twins,
+    whenever this is interrupted.
 
     Args:
         folder: of a streaming bundle; a twin that is there already is replaced.

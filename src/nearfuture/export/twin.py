@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 
 from nearfuture.export.bands import (
     BandConvolution,
@@ -72,8 +74,7 @@ def write_twin(
             key = weight_key(model.graph, product.weight)
             if key not in constants:
                 name = f"product.{len(constants)}"
-                read = read_weight if isinstance(product, Product) else read_kernel
-                weight = read(model.graph, product, folder)
+                weight = _weight(model.graph, product, folder)
                 constants[key] = (
                     eight_bit_constants(name, weight, largest[key])
                     if precision == "int8"
@@ -92,6 +93,14 @@ def write_twin(
     for file_name in graph_files:
         onnx.checker.check_model(str(folder / file_name))
     return {name: _stored(folder / name) for name in twin_files(precision)}
+
+
+def _weight(
+    graph: onnx.GraphProto, one: Product | BandConvolution, folder: Path
+) -> NDArray[np.float32]:
+    if isinstance(one, BandConvolution):
+        return read_kernel(graph, one, folder)
+    return read_weight(graph, one, folder)
 
 
 def _nodes(one: Product | BandConvolution, name: str, precision: str) -> list[onnx.NodeProto]:

@@ -146,6 +146,6 @@ def _pairwise_sum(x: Tensor) -> Tensor:
     """
     while x.shape[1] > 1:
         half = x.shape[1] // 2
-        pairs = x[:, : 2 * half].unflatten(1, (2, half)).sum(dim=1)
+        pairs = x[:, : 2 * half].reshape(x.shape[0], 2, half, x.shape[2]).sum(dim=1)
         x = torch.cat([pairs, x[:, 2 * half :]], dim=1)
     return x

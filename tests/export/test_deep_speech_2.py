@@ -20,10 +20,12 @@ from nearfuture.speech import (
 from tests.waveform import assert_stream_equals_torch, signals
 
 
-def settled(config: RecognizerConfig, *, hidden: int = 8, layers: int = 1) -> Recognizer:
+def settled(
+    config: RecognizerConfig, *, hidden: int = 8, layers: int = 1, channels: int = 2
+) -> Recognizer:
     """A narrow model whose batch norms have seen some noise."""
     torch.manual_seed(0)
-    shapes = tuple(dataclasses.replace(shape, channels=2) for shape in config.convolutions)
+    shapes = tuple(dataclasses.replace(shape, channels=channels) for shape in config.convolutions)
     model = Recognizer(
         dataclasses.replace(config, rate=8000, convolutions=shapes, hidden=hidden, layers=layers)
     )

@@ -17,6 +17,7 @@ from onnx import helper, numpy_helper
 from nearfuture.error import NearfutureError
 from nearfuture.export import bundle as exporting
 from nearfuture.export import export_bundle, given_sounds, quantization, quantize
+from nearfuture.export.bands import band_convolutions
 from nearfuture.export.bounds import within_one
 from nearfuture.export.calibration import largest_activations
 from nearfuture.export.comparison import compare
@@ -65,7 +66,8 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def deep_speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Deep Speech 2's shape: its finish runs the cells several times with the same weights."""
     config = dataclasses.replace(deep_speech_2_deployed(symbols=tuple("abc")), layers=2)
-    model = settled(dataclasses.replace(config, frames=(3,)), hidden=144, layers=2)
+    config = dataclasses.replace(config, frames=(3,))
+    model = settled(config, hidden=144, layers=2, channels=16)
     folder = tmp_path_factory.mktemp("deep") / "deep"
     return exported(model, folder, precisions=PRECISIONS)
 
@@ -210,6 +212,20 @@ def test_only_large_products_change(twins: Path) -> None:
     assert sizes["weights.int4.bin"] < 0.2 * sizes["weights.bin"]
 
 
+def test_large_convolutions_over_frequency_change_in_int8(deep_speech: Path) -> None:
+    for name in ("step", "finish"):
+        counts = [
+            operators(deep_speech, file)["Conv"]
+            for file in (f"{name}.onnx", f"{name}.int8.onnx", f"{name}.int4.onnx")
+        ]
+        # The first has 7 216 weights, the second 59 136.
+        assert counts == [2, 1, 2]
+        eight = graph(deep_speech, f"{name}.int8.onnx")
+        read = {value for node in eight.node for value in node.input}
+        read |= {value.name for value in eight.output}
+        assert [node.name for node in eight.node if not read.intersection(node.output)] == []
+
+
 def test_features_never_change_however_large_they_are() -> None:
     shapes = [product.shape for product in products(graph(MODELS / "digits", "step.onnx"), 1000)]
     assert (192, 17) in shapes  # the symbols would
@@ -219,7 +235,12 @@ def test_features_never_change_however_large_they_are() -> None:
 def test_weights_are_stored_once(deep_speech: Path) -> None:
     step, finish = (operators(deep_speech, f"{name}.int8.onnx") for name in ("step", "finish"))
     assert finish["MatMulIntegerToFloat"] > step["MatMulIntegerToFloat"]
-    shapes = [product.shape for product in products(graph(deep_speech, "step.onnx"))]
+    step_graph = graph(deep_speech, "step.onnx")
+    shapes = [product.shape for product in products(step_graph)]
+    for one in band_convolutions(step_graph):
+        _, channels, taps, _ = one.kernel
+        shapes.append((one.reach * taps * channels, one.block * one.kernel[0]))
+    assert len(shapes) == 5
     size = (deep_speech / "weights.int8.bin").stat().st_size
     assert size < 1.05 * sum(rows * columns + 4 * columns for rows, columns in shapes)
 

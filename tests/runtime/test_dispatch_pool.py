@@ -49,6 +49,34 @@ def test_gather_returns_what_scatter_put_there(engine: Engine) -> None:
         np.testing.assert_array_equal(again[name][1:], array[1:2])
 
 
+def test_any_turns_keep_every_streams_state(engine: Engine) -> None:
+    """Streams that leave a batch, come back, begin anew, and are only read in between."""
+    random = np.random.default_rng(0)
+    pool = StatePool(engine, slots=9)
+    fresh = engine.start(1)
+    expected = {slot: {name: array[0] for name, array in fresh.items()} for slot in range(9)}
+    for turn in range(60):
+        slots = random.permutation(9)[: random.integers(1, 10)].tolist()
+        if turn % 4 == 3:
+            pool.reset(slots[0])
+            expected[slots[0]] = {name: array[0] for name, array in fresh.items()}
+        rows = bucket(len(slots) + int(random.integers(0, 10 - len(slots))))
+        state = pool.gather(slots, rows=rows)
+        for name, array in state.items():
+            assert len(array) == rows
+            for b, slot in enumerate(slots):
+                np.testing.assert_array_equal(array[b], expected[slot][name])
+        if turn % 3 == 2:
+            continue  # as for the tails of streams that end
+        after = {
+            name: random.integers(1, 99, array.shape).astype(array.dtype)
+            for name, array in state.items()
+        }
+        pool.scatter(after, slots)
+        for b, slot in enumerate(slots):
+            expected[slot] = {name: array[b].copy() for name, array in after.items()}
+
+
 def test_slots_come_back(engine: Engine) -> None:
     pool = StatePool(engine, slots=3)
     taken = {pool.take() for _ in range(3)}

@@ -24,7 +24,13 @@ from onnx import numpy_helper
 
 from nearfuture.export.products import Product
 
-__all__ = ["eight_bit_constants", "eight_bit_nodes", "eight_bit_weights"]
+__all__ = [
+    "eight_bit_constants",
+    "eight_bit_nodes",
+    "eight_bit_weights",
+    "product_node",
+    "quantize_node",
+]
 
 _LEVELS = 127
 _PAIR = 127  # one less than the kernels allow, for two magnitudes that are both rounded up
@@ -73,20 +79,25 @@ def eight_bit_constants(
 def eight_bit_nodes(product: Product, name: str) -> list[onnx.NodeProto]:
     """The nodes that take the place of a product, with the constants of `name`."""
     own = f"{product.output}.int8"
-    constants = [f"{name}.{part}" for part in ("weight", "x_scale", "scale", "x_zero", "zero")]
-    bias = [product.bias] if product.bias else []
     return [
-        onnx.helper.make_node(
-            "QuantizeLinear",
-            [product.x, f"{name}.x_scale", f"{name}.x_zero"],
-            [f"{own}.x"],
-            name=f"{own}.quantize",
-        ),
-        onnx.helper.make_node(
-            "MatMulIntegerToFloat",
-            [f"{own}.x", *constants, *bias],
-            [product.output],
-            name=own,
-            domain="com.microsoft",
-        ),
+        quantize_node(product.x, name, own),
+        product_node(f"{own}.x", name, product.output, own, product.bias),
     ]
+
+
+def quantize_node(x: str, name: str, own: str) -> onnx.NodeProto:
+    """Activations as whole numbers, `own.x`, with the scale of `name`."""
+    inputs = [x, f"{name}.x_scale", f"{name}.x_zero"]
+    return onnx.helper.make_node("QuantizeLinear", inputs, [f"{own}.x"], name=f"{own}.quantize")
+
+
+def product_node(x: str, name: str, output: str, own: str, bias: str = "") -> onnx.NodeProto:
+    """The product of whole numbers with the weights of `name`, and a bias."""
+    constants = [f"{name}.{part}" for part in ("weight", "x_scale", "scale", "x_zero", "zero")]
+    return onnx.helper.make_node(
+        "MatMulIntegerToFloat",
+        [x, *constants, *([bias] if bias else [])],
+        [output],
+        name=own,
+        domain="com.microsoft",
+    )

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-__all__ = ["LARGE", "Product", "products", "read_weight", "weight_key"]
+__all__ = ["LARGE", "Product", "place", "products", "read_weight", "weight_key"]
 
 LARGE = 1 << 14
 """Weights of the smallest product that is worth it: below, the work around it weighs more."""
@@ -122,26 +122,27 @@ def _below_a_logarithm(graph: onnx.GraphProto) -> set[str]:
     return below
 
 
-def weight_key(graph: onnx.GraphProto, product: Product) -> str:
-    """Where a product's weight lies: the same in all graphs that share it."""
-    place = _place(graph, product)
-    return f"{place['location']}+{place['offset']}"
+def weight_key(graph: onnx.GraphProto, weight: str) -> str:
+    """Where a weight lies: the same in all graphs that share it."""
+    at = place(graph, weight)
+    return f"{at['location']}+{at['offset']}"
 
 
 def read_weight(graph: onnx.GraphProto, product: Product, folder: Path) -> NDArray[np.float32]:
     """The weight (K, N) of a product, not yet read from the file in which bundles keep it."""
-    place = _place(graph, product)
+    at = place(graph, product.weight)
     features, outputs = product.shape
     values = np.memmap(
-        folder / place["location"],
+        folder / at["location"],
         np.float32,
         mode="r",
-        offset=int(place["offset"]),
+        offset=int(at["offset"]),
         shape=(outputs, features) if product.transposed else (features, outputs),
     )
     return values.T if product.transposed else values
 
 
-def _place(graph: onnx.GraphProto, product: Product) -> dict[str, str]:
-    tensor = next(one for one in graph.initializer if one.name == product.weight)
+def place(graph: onnx.GraphProto, weight: str) -> dict[str, str]:
+    """The file, the offset and the length of a weight."""
+    tensor = next(one for one in graph.initializer if one.name == weight)
     return {entry.key: entry.value for entry in tensor.external_data}

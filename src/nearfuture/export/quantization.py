@@ -16,7 +16,7 @@ from nearfuture.export.calibration import largest_activations
 from nearfuture.export.comparison import compare
 from nearfuture.export.products import products, weight_key
 from nearfuture.export.sounds import Sounds, bundled_sounds
-from nearfuture.export.twin import GRAPHS, twin_files, write_twin
+from nearfuture.export.twin import GRAPHS, replaceable, twin_files, write_twin
 from nearfuture.runtime import Bundle, Manifest
 from nearfuture.runtime.bundle import MANIFEST
 from nearfuture.runtime.precision import Precision
@@ -40,9 +40,10 @@ def quantize(
 ) -> dict[str, Precision]:
     """Add twins in low precision to the bundle in a folder, and measure their error.
 
-    Only the large matrix products change; features, lookahead and the softmax stay in float32. The
-    scales of int8 are constants: states of gated cells lie in [-1, 1], everything else is
-    calibrated. The bundle is usable, without the twins, whenever this is interrupted.
+    Only the large matrix products change, and in int8 large convolutions over frequency; features,
+    lookahead and the softmax stay in float32. The scales of int8 are constants: states of gated
+    cells lie in [-1, 1], everything else is calibrated. The bundle is usable, without the twins,
+    whenever this is interrupted.
 
     Args:
         folder: of a streaming bundle; a twin that is there already is replaced.
@@ -104,8 +105,8 @@ def _largest(
     gated = bundle.manifest.architecture.get("cell") in ("gru", "lstm")
     for name, model in graphs.items():
         inside = within_one(model.graph) if gated else set()
-        for product in products(model.graph):
-            key = weight_key(model.graph, product)
+        for product in replaceable(model.graph, "int8"):
+            key = weight_key(model.graph, product.weight)
             read[name, product.x] = key
             if product.x in inside:
                 bounded.add(key)

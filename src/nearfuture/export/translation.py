@@ -58,6 +58,7 @@ def translate(
     assert program is not None
     model = program.model_proto
     _anonymise(model)
+    _drop_masks_of_masks(model.graph)
     _drop_unread_inputs(model.graph)
     for key, value in metadata.items():
         entry = model.metadata_props.add()
@@ -83,6 +84,20 @@ def _anonymise(model: onnx.ModelProto) -> None:
     for part in (*model.graph.node, *values):
         part.doc_string = ""
         del part.metadata_props[:]
+
+
+def _drop_masks_of_masks(graph: onnx.GraphProto) -> None:
+    """Each layer masks what it reads, and the one below has masked it: once is enough."""
+    made = {node.output[0]: node for node in graph.node if node.op_type == "Where"}
+    for node in made.values():
+        below = made.get(node.input[1])
+        while below is not None and below.input[::2] == node.input[::2]:
+            node.input[1] = below.input[1]
+            below = made.get(node.input[1])
+    read = {name for node in graph.node for name in node.input} | {o.name for o in graph.output}
+    kept = [node for node in graph.node if node.op_type != "Where" or node.output[0] in read]
+    del graph.node[:]
+    graph.node.extend(kept)
 
 
 def _drop_unread_inputs(graph: onnx.GraphProto) -> None:

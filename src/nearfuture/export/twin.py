@@ -1,4 +1,7 @@
-"""The graphs of a bundle once more, with other operations in the place of their large products."""
+"""The graphs of a bundle once more, with other operations in the place of their large products.
+
+In int8 these are convolutions over time and frequency as well.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
 import onnx
+from numpy.typing import NDArray
 
+from nearfuture.export.bands import (
+    BandConvolution,
+    band_convolutions,
+    band_nodes,
+    read_kernel,
+)
 from nearfuture.export.eight_bit import eight_bit_constants, eight_bit_nodes
 from nearfuture.export.four_bit import four_bit_constants, four_bit_nodes
 from nearfuture.export.products import Product, products, read_weight, weight_key
@@ -16,7 +27,7 @@ from nearfuture.export.weights import WeightFile
 from nearfuture.runtime.manifest import StoredFile
 from nearfuture.runtime.precision import graph_name
 
-__all__ = ["GRAPHS", "twin_files", "write_twin"]
+__all__ = ["GRAPHS", "replaceable", "twin_files", "write_twin"]
 
 GRAPHS = ("step.onnx", "finish.onnx")
 _Message = TypeVar("_Message", onnx.NodeProto, onnx.TensorProto)
@@ -29,6 +40,11 @@ def twin_files(precision: str) -> list[str]:
     ['step.int8.onnx', 'finish.int8.onnx', 'weights.int8.bin']
     """
     return [*(graph_name(name, precision) for name in GRAPHS), f"weights.{precision}.bin"]
+
+
+def replaceable(graph: onnx.GraphProto, precision: str) -> list[Product | BandConvolution]:
+    """What a twin has other operations for."""
+    return [*products(graph), *(band_convolutions(graph) if precision == "int8" else [])]
 
 
 def write_twin(
@@ -49,17 +65,16 @@ def write_twin(
     graph_files = twin_files(precision)
     weights = WeightFile(graph_files.pop())
     constants: dict[str, list[onnx.TensorProto]] = {}
-    nodes = eight_bit_nodes if precision == "int8" else four_bit_nodes
     for source, file_name in zip(graphs.values(), graph_files, strict=True):
         model = onnx.ModelProto()
         model.CopyFrom(source)
         names: dict[str, str] = {}
-        found = products(model.graph)
+        found = replaceable(model.graph, precision)
         for product in found:
-            key = weight_key(model.graph, product)
+            key = weight_key(model.graph, product.weight)
             if key not in constants:
                 name = f"product.{len(constants)}"
-                weight = read_weight(model.graph, product, folder)
+                weight = _weight(model.graph, product, folder)
                 constants[key] = (
                     eight_bit_constants(name, weight, largest[key])
                     if precision == "int8"
@@ -67,8 +82,9 @@ def write_twin(
                 )
                 _store(weights, constants[key])
             names[product.output] = constants[key][0].name.removesuffix(".weight")
-        used = {weight_key(model.graph, product) for product in found}
-        _replace(model.graph, {one.output: nodes(one, names[one.output]) for one in found}, found)
+        used = {weight_key(model.graph, product.weight) for product in found}
+        nodes = {one.output: _nodes(one, names[one.output], precision) for one in found}
+        _replace(model.graph, nodes, found)
         for key in sorted(used):
             model.graph.initializer.extend(constants[key])
         model.opset_import.append(onnx.helper.make_opsetid("com.microsoft", 1))
@@ -77,6 +93,21 @@ def write_twin(
     for file_name in graph_files:
         onnx.checker.check_model(str(folder / file_name))
     return {name: _stored(folder / name) for name in twin_files(precision)}
+
+
+def _weight(
+    graph: onnx.GraphProto, one: Product | BandConvolution, folder: Path
+) -> NDArray[np.float32]:
+    if isinstance(one, BandConvolution):
+        return read_kernel(graph, one, folder)
+    return read_weight(graph, one, folder)
+
+
+def _nodes(one: Product | BandConvolution, name: str, precision: str) -> list[onnx.NodeProto]:
+    """What takes the place of one, with the constants of `name`."""
+    if isinstance(one, BandConvolution):
+        return band_nodes(one, name)
+    return eight_bit_nodes(one, name) if precision == "int8" else four_bit_nodes(one, name)
 
 
 def _store(weights: WeightFile, tensors: list[onnx.TensorProto]) -> None:
@@ -88,7 +119,9 @@ def _store(weights: WeightFile, tensors: list[onnx.TensorProto]) -> None:
 
 
 def _replace(
-    graph: onnx.GraphProto, nodes: dict[str, list[onnx.NodeProto]], found: Sequence[Product]
+    graph: onnx.GraphProto,
+    nodes: dict[str, list[onnx.NodeProto]],
+    found: Sequence[Product | BandConvolution],
 ) -> None:
     """Put other nodes in the place of products, and drop the weights that nobody reads any more."""
     at = {product.node.output[0]: nodes[product.output] for product in found}

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nearfuture.error import NearfutureError
-from nearfuture.layers.ragged import drop, join, mask
+from nearfuture.layers.ragged import align, mask, newest
 from nearfuture.layers.state import State, flatten
 from nearfuture.layers.windowed import Windowed
 
@@ -93,15 +93,18 @@ class Lookahead(Windowed):
     ) -> tuple[list[tuple[Tensor, Tensor]], State]:
         """`step` for every budget over one shared buffer: a (y, y_lengths) for each τ."""
         frames, before = flatten(state)
-        frames, count = join(frames, before, x, lengths)
+        frames = torch.cat([frames, mask(x, lengths)], dim=1)
+        count = before + lengths
         outputs = []
         for tau, weight in zip(self.frames, self.weights, strict=True):
             # The buffer keeps the last max(τ) frames; this budget has read all but its last τ.
-            read = (before - tau).clamp(min=0)
-            emitted = (count - tau).clamp(min=0) - read
-            ahead, _ = drop(frames, count, read, min(x.shape[1] + tau, frames.shape[1]))
+            waiting = before.clamp(max=tau)
+            emitted = (waiting + lengths - tau).clamp(min=0)
+            ahead = frames[:, self.right - tau :]
+            if x.shape[1] > 1:  # one frame completes a window only where τ frames wait
+                ahead = align(ahead, tau - waiting)
             outputs.append((mask(_row_convolution(ahead, weight), emitted), emitted))
-        return outputs, drop(frames, count, (count - self.right).clamp(min=0), self.right)
+        return outputs, (newest(frames, lengths, self.right), count.clamp(max=self.right))
 
     def finish_all(self, state: State) -> list[tuple[Tensor, Tensor]]:
         """`finish` for every budget: each τ's tail of at most τ frames."""
@@ -109,9 +112,9 @@ class Lookahead(Windowed):
         tails = []
         for tau, weight in zip(self.frames, self.weights, strict=True):
             emitted = count.clamp(max=tau)
-            waiting, _ = drop(frames, count, count - emitted, tau)
-            padded = F.pad(waiting, (0, 0, 0, tau))
-            tails.append((mask(_row_convolution(padded, weight), emitted), emitted))
+            padded = F.pad(frames[:, self.right - tau :], (0, 0, 0, tau))
+            waiting = align(padded, tau - emitted)
+            tails.append((mask(_row_convolution(waiting, weight), emitted), emitted))
         return tails
 
     def slide(self, frames: Tensor) -> Tensor:
@@ -139,10 +142,10 @@ def _pairwise_sum(x: Tensor) -> Tensor:
     """Sum over frames, (B, N, D) → (B, 1, D), as additions whose order no runtime rearranges.
 
     ONNX Runtime orders the additions of a ReduceSum by the shape of its input, so that a row's bits
-    would depend on the batch.
+    would depend on the batch; two numbers have only one sum.
     """
     while x.shape[1] > 1:
         half = x.shape[1] // 2
-        odd = x[:, 2 * half :]
-        x = torch.cat([x[:, :half] + x[:, half : 2 * half], odd], dim=1)
+        pairs = x[:, : 2 * half].reshape(x.shape[0], 2, half, x.shape[2]).sum(dim=1)
+        x = torch.cat([pairs, x[:, 2 * half :]], dim=1)
     return x

@@ -1,8 +1,10 @@
-"""The ragged buffer: frames that wait, `frames (B, M, D)` with `count (B,)`, rows left-aligned.
+"""Ragged frames: rows that hold, add and forget different numbers of frames. All of it exports.
 
-Everything with a window shares these operations: join a chunk behind each row's own frames, read
-windows from the front, drop what is consumed. A row's phase, warm-up and tail follow from its
-count. All of it is gather and where, so it exports.
+Sequences are left-aligned. So is the buffer of `join` and `drop`, `frames (B, M, D)` with `count
+(B,)`, which forgets what was read. Everything with a window keeps the last M frames instead, with
+zeros before the first, so that a chunk stands behind the frames of every row as it is: `align`
+finds each row's first window, `newest` is what the buffer holds next. A row's phase, warm-up and
+tail follow from its count.
 
 Shapes: `B` batch, `M` capacity of the buffer, `C` frames of a chunk, `D` features.
 """
@@ -11,8 +13,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-__all__ = ["drop", "join", "mask", "reverse"]
+__all__ = ["align", "drop", "join", "mask", "newest", "reverse"]
 
 
 def mask(x: Tensor, lengths: Tensor) -> Tensor:
@@ -35,8 +38,7 @@ def _take(frames: Tensor, index: Tensor) -> Tensor:
     """`y[b, j] = frames[b, index[b, j]]` by whole rows, which is one gather without expansion."""
     batch, width, dim = frames.shape
     row = torch.arange(batch, device=frames.device)[:, None] * width
-    flat = frames.reshape(batch * width, dim).index_select(0, (index + row).reshape(-1))
-    return flat.reshape(batch, index.shape[1], dim)
+    return F.embedding(index + row, frames.reshape(batch * width, dim))
 
 
 def join(frames: Tensor, count: Tensor, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
@@ -78,18 +80,51 @@ def drop(frames: Tensor, count: Tensor, consumed: Tensor, keep: int) -> tuple[Te
         keep: capacity of the buffer that remains, at least `count - consumed`.
 
     Returns:
-        (B, keep, D) and the counts `count - consumed`; zero past the counts.
+        (B, keep, D) and the counts `count - consumed`; past the counts its first frame again.
 
     >>> y, n = drop(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]), torch.tensor([2]), 2)
     >>> y.flatten().tolist(), n.tolist()
-    ([3.0, 0.0], [1])
+    ([3.0, 1.0], [1])
     """
     rest = count - consumed
     if keep == 0:
         return frames[:, :0], rest
     slot = torch.arange(keep, device=frames.device)[None]
     source = torch.where(slot < rest[:, None], slot + consumed[:, None], torch.zeros_like(slot))
-    return mask(_take(frames, source), rest), rest
+    return _take(frames, source), rest
+
+
+def align(frames: Tensor, first: Tensor) -> Tensor:
+    """Begin each row at its own frame: `y[b, t] = frames[b, first[b] + t]`.
+
+    Args:
+        frames: (B, N, D).
+        first: (B,) int64, at most N.
+
+    Returns:
+        (B, N, D); where a row has no frames left, some of its frames again.
+
+    >>> align(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([1])).flatten().tolist()
+    [2.0, 3.0, 3.0]
+    """
+    slot = torch.arange(frames.shape[1], device=frames.device)[None]
+    return _take(frames, (slot + first[:, None]).clamp(max=frames.shape[1] - 1))
+
+
+def newest(frames: Tensor, lengths: Tensor, keep: int) -> Tensor:
+    """The last `keep` frames of each row: `y[b, t] = frames[b, lengths[b] + t]`.
+
+    Args:
+        frames: (B, keep + C, D), a buffer and a chunk behind it.
+        lengths: (B,) int64, how many frames of the chunk are valid.
+        keep: M, the capacity of the buffer.
+
+    >>> frames = torch.tensor([[[1.0], [2.0], [3.0], [0.0]]])
+    >>> newest(frames, torch.tensor([1]), 2).flatten().tolist()
+    [2.0, 3.0]
+    """
+    slot = torch.arange(keep, device=frames.device)[None]
+    return _take(frames, slot + lengths[:, None])
 
 
 def reverse(x: Tensor, lengths: Tensor) -> Tensor:

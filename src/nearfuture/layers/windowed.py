@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
 from nearfuture.layers.contract import StreamingLayer
-from nearfuture.layers.ragged import drop, join, mask
+from nearfuture.layers.ragged import align, mask, newest
 from nearfuture.layers.state import State, flatten
 
 __all__ = ["Windowed"]
@@ -20,9 +20,10 @@ __all__ = ["Windowed"]
 class Windowed(StreamingLayer):
     """A layer whose output `t` is a function of frames `t·stride - left … t·stride + right`.
 
-    A subclass gives `slide`; the ragged buffer does the rest. Padded layers see zeros beyond both
-    ends: the buffer begins with `left` zero frames, and `finish` joins `right` more. Layers of
-    complete windows (`padded=False`, `left = 0`) begin empty and finish without a tail.
+    A subclass gives `slide`; a buffer of the last `kernel - 1` frames does the rest. Padded layers
+    see zeros beyond both ends: `left` zero frames count from the beginning, and `finish` reads
+    `right` more. Layers of complete windows (`padded=False`, `left = 0`) begin empty and finish
+    without a tail.
 
     Args:
         input_size: features in.
@@ -94,10 +95,14 @@ class Windowed(StreamingLayer):
         if x.shape[1] == 0:
             nothing = torch.zeros_like(count)
             return frames.new_zeros(frames.shape[0], 0, self.output_size), nothing, state
-        frames, count = join(frames, count, x, lengths)
-        emitted = self._windows(count)
-        y = mask(self.slide(frames), emitted)
-        return y, emitted, drop(frames, count, emitted * self.stride, self.kernel - 1)
+        keep = self.kernel - 1
+        frames = torch.cat([frames, mask(x, lengths)], dim=1)
+        total = count + lengths
+        emitted = self._windows(total)
+        # One frame completes a window only where the buffer is full, so that its first is first.
+        windows = frames if x.shape[1] == 1 else align(frames, keep - count)
+        y = mask(self.slide(windows), emitted)
+        return y, emitted, (newest(frames, lengths, keep), total - emitted * self.stride)
 
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
         frames, count = flatten(state)

@@ -1,5 +1,8 @@
 """The states of all streams, in arrays that never grow: a stream is a row, its slot.
 
+What a batch has computed stays where it is until the next one, which most of its streams are in as
+well: only those that are not are copied into their slots.
+
 Shapes: `S` slots, `B` rows of one batch, padded to a bucket.
 """
 
@@ -53,6 +56,9 @@ class StatePool:
         self._initial = engine.start(1)
         self._states = engine.start(slots)
         self._staged = engine.start(bucket(slots))
+        self._newest: State = {}
+        self._row: dict[int, int] = {}
+        """Slots whose state is a row of the newest batch, and not in their slot."""
 
     @property
     def free(self) -> int:
@@ -69,6 +75,7 @@ class StatePool:
 
     def reset(self, slot: int) -> None:
         """Make a slot the state of a stream that has not begun."""
+        self._row.pop(slot, None)
         for name, array in self._states.items():
             array[slot] = self._initial[name][0]
 
@@ -79,14 +86,29 @@ class StatePool:
             slots: one for each row.
             rows: B ≥ len(slots); rows without a slot hold some state, to be advanced by nothing.
         """
-        index = np.asarray(slots, np.int64)
+        count = len(slots)
+        away = [b for b, slot in enumerate(slots) if slot not in self._row]
+        slots_away = [slots[b] for b in away]
+        index = np.array([self._row.get(slot, 0) for slot in slots], np.int64)
         for name, array in self._states.items():
-            # `clip` lets numpy write straight into place; no slot is out of bounds.
-            np.take(array, index, axis=0, out=self._staged[name][: len(index)], mode="clip")
+            staged = self._staged[name][:count]
+            if len(away) < count:
+                # `clip` lets numpy write straight into place; no row is out of bounds.
+                np.take(self._newest[name], index, axis=0, out=staged, mode="clip")
+            staged[away] = array[slots_away]
         return {name: array[:rows] for name, array in self._staged.items()}
 
     def scatter(self, state: State, slots: Sequence[int]) -> None:
-        """Put the first rows of a batch back into their slots: the inverse of `gather`."""
-        index = np.asarray(slots, np.int64)
-        for name, array in self._states.items():
-            array[index] = state[name][: len(index)]
+        """Take over what a batch has computed: the inverse of `gather`.
+
+        Args:
+            state: its first rows are those of the slots; nobody else may change it any more.
+            slots: one for each row.
+        """
+        rows = {slot: b for b, slot in enumerate(slots)}
+        left = [slot for slot in self._row if slot not in rows]
+        if left:
+            index = [self._row[slot] for slot in left]
+            for name, array in self._states.items():
+                array[left] = self._newest[name][index]
+        self._newest, self._row = state, rows

@@ -129,7 +129,7 @@ class _Spectrum(Windowed):
         size = self.basis.shape[1]
         first = self.stride * torch.arange((frames.shape[1] - size) // self.stride + 1)
         at = first[:, None] + torch.arange(size)
-        windows = frames[:, at.to(frames.device), 0].double()
+        windows = frames.squeeze(2)[:, at.to(frames.device)].double()
         real, imaginary = (windows @ self.basis.double().t()).chunk(2, dim=-1)
         power = (real * real + imaginary * imaginary).to(frames.dtype)
         energy = self.bands(power)

@@ -1,0 +1,190 @@
+"""A convolution over time and frequency as a product in 8 bits.
+
+Neighbouring bands read almost the same window. A block of G output bands is one row of a product,
+whose weights hold the kernel G times, each `stride` bands further on, and zeros beside it:
+
+    y[blocks, (G, C')] = x[blocks, (bands, frames, C)] W[(bands, frames, C), (G, C')]
+
+That costs some products by 0, and copies each band only a few times where the usual unfolding
+copies it for every tap. Bands are padded with the zero of the 8 bits, which is exact.
+
+Shapes: `T` frames, `C` channels, `F` bands; `K` features of a block in, `N` features out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from nearfuture.export.eight_bit import product_node, quantize_node
+from nearfuture.export.products import LARGE, place
+
+__all__ = ["BandConvolution", "band_convolutions", "band_nodes", "read_kernel"]
+
+_OUTPUTS = 96
+"""N of a block: wide enough for a product to be fast, before products by 0 weigh more."""
+
+
+@dataclass(frozen=True)
+class BandConvolution:
+    """A Conv of a graph, over frames and bands.
+
+    Attributes:
+        node: the operation.
+        x: what it reads before its channels are put first: (B, T, C, F).
+        weight: the initializer, (C', C, frames, bands).
+        bias: the initializer (C',), or "".
+        output: (B, C', T', F').
+        absorbed: what puts the channels first, which nobody else reads.
+        kernel: (C', C, frames, bands).
+        size: (T, F) of x.
+        strides: over frames and bands.
+        padding: bands below and above.
+    """
+
+    node: onnx.NodeProto
+    x: str
+    weight: str
+    bias: str
+    output: str
+    kernel: tuple[int, int, int, int]
+    size: tuple[int, int]
+    strides: tuple[int, int]
+    padding: tuple[int, int]
+    absorbed: onnx.NodeProto
+
+    @cached_property
+    def frames(self) -> int:
+        """T'."""
+        return (self.size[0] - self.kernel[2]) // self.strides[0] + 1
+
+    @cached_property
+    def bands(self) -> int:
+        """F'."""
+        return (self.size[1] + sum(self.padding) - self.kernel[3]) // self.strides[1] + 1
+
+    @cached_property
+    def block(self) -> int:
+        """G."""
+        return min(self.bands, max(1, _OUTPUTS // self.kernel[0]))
+
+    @cached_property
+    def blocks(self) -> int:
+        """Blocks of G bands that hold all F'."""
+        return -(-self.bands // self.block)
+
+    @cached_property
+    def reach(self) -> int:
+        """Bands that a block reads."""
+        return (self.block - 1) * self.strides[1] + self.kernel[3]
+
+
+def band_convolutions(graph: onnx.GraphProto) -> list[BandConvolution]:
+    """The convolutions whose weights are as many as those of a large product.
+
+    Args:
+        graph: not changed.
+    """
+    initial = {tensor.name: tensor for tensor in graph.initializer}
+    made = {node.output[0]: node for node in graph.node}
+    found = []
+    for node in graph.node:
+        weight = initial.get(node.input[1]) if node.op_type == "Conv" else None
+        if weight is None or len(weight.dims) != 4 or np.prod(weight.dims) < LARGE:
+            continue
+        if weight.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        first = made.get(node.input[0])
+        frames = None if first is None else made.get(first.input[0])
+        if first is None or frames is None or _options(first) != {"perm": [0, 2, 1, 3]}:
+            continue  # our exports put the channels of frames first
+        if frames.op_type != "Reshape" or frames.input[1] not in initial:
+            continue
+        if sum(node.input[0] in other.input for other in graph.node) > 1:
+            continue
+        options = {"strides": [1, 1], "pads": [0] * 4, **_options(node)}
+        before, below, after, above = options["pads"]
+        plain = options.get("group", 1) == 1 and set(options.get("dilations", [1])) == {1}
+        if not plain or before or after:
+            continue
+        shape = numpy_helper.to_array(initial[frames.input[1]]).tolist()
+        outputs, channels, taps, bands = weight.dims
+        found.append(
+            BandConvolution(
+                node=node,
+                x=first.input[0],
+                weight=weight.name,
+                bias=node.input[2] if len(node.input) > 2 else "",
+                output=node.output[0],
+                kernel=(outputs, channels, taps, bands),
+                size=(shape[1], shape[3]),
+                strides=(options["strides"][0], options["strides"][1]),
+                padding=(below, above),
+                absorbed=first,
+            )
+        )
+    return found
+
+
+def _options(node: onnx.NodeProto) -> dict[str, Any]:
+    return {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
+
+
+def read_kernel(graph: onnx.GraphProto, one: BandConvolution, folder: Path) -> NDArray[np.float32]:
+    """The weights of a block (K, N)."""
+    at = place(graph, one.weight)
+    kernel = np.memmap(
+        folder / at["location"], np.float32, "r", offset=int(at["offset"]), shape=one.kernel
+    )
+    outputs, channels, taps, bands = one.kernel
+    weight = np.zeros((one.reach, taps, channels, one.block, outputs), np.float32)
+    for j in range(one.block):
+        first = j * one.strides[1]
+        weight[first : first + bands, :, :, j] = kernel.transpose(3, 2, 1, 0)
+    return weight.reshape(-1, one.block * outputs)
+
+
+def band_nodes(one: BandConvolution, name: str) -> list[onnx.NodeProto]:
+    """The nodes that take the place of a convolution, with the constants of `name`."""
+    own = f"{one.output}.int8"
+    outputs, channels, taps, _ = one.kernel
+    step = one.block * one.strides[1]
+    top = (one.blocks - 1) * step + one.reach - one.padding[0] - one.size[1]
+    frames = one.strides[0] * np.arange(one.frames)[:, None] + np.arange(taps)
+    bands = step * np.arange(one.blocks)[:, None] + np.arange(one.reach)
+    nodes = [quantize_node(one.x, name, own)]
+    value = f"{own}.x"
+
+    def then(operation: str, values: Any = None, *more: str, **options: Any) -> None:
+        """One node more, whose second input is these values."""
+        nonlocal value
+        inputs, at = [value], f"{own}.{len(nodes)}"
+        if values is not None:
+            constant = numpy_helper.from_array(np.asarray(values, np.int64).ravel())
+            nodes.append(onnx.helper.make_node("Constant", [], [f"{at}.values"], value=constant))
+            inputs.append(f"{at}.values")
+        nodes.append(onnx.helper.make_node(operation, [*inputs, *more], [at], name=at, **options))
+        value = at
+
+    then("Gather", frames, axis=1)
+    then("Reshape", [-1, taps, channels, one.size[1]])
+    then("Transpose", perm=[0, 3, 1, 2])
+    then("Pad", [0, one.padding[0], 0, 0, 0, max(0, top), 0, 0], f"{name}.x_zero")
+    then("Gather", bands, axis=1)
+    then("Reshape", [-1, one.blocks, one.reach * taps * channels])
+    nodes.append(product_node(value, name, f"{own}.blocks", own))
+    value = f"{own}.blocks"
+    then("Reshape", [-1, one.frames, one.blocks * one.block, outputs])
+    then("Gather", np.arange(one.bands), axis=2)
+    if one.bias:
+        then("Add", None, one.bias)
+    then("Transpose", perm=[0, 3, 1, 2])
+    nodes[-1].output[0] = one.output
+    return nodes

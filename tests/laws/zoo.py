@@ -224,7 +224,7 @@ class CountsItsChunks(Frames):
 
 @caught_by(laws.partition_free_state)
 class KeepsStaleFrames(Lookahead):
-    """Leaves in its buffer what it has consumed, past the count."""
+    """Leaves in its buffer what it has consumed, before those that count."""
 
     def __init__(self) -> None:
         super().__init__(2, 3)
@@ -232,9 +232,9 @@ class KeepsStaleFrames(Lookahead):
     def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
         y, n, (frames, count) = super().step(x, lengths, state)
         stale = x.nan_to_num().sum(dim=1, keepdim=True).expand_as(frames)
-        beyond = torch.arange(frames.shape[1]) >= count[:, None]
+        before = torch.arange(frames.shape[1]) < frames.shape[1] - count[:, None]
         moved = (lengths > 0)[:, None, None]
-        return y, n, (torch.where(beyond[..., None] & moved, stale, frames), count)
+        return y, n, (torch.where(before[..., None] & moved, stale, frames), count)
 
 
 @caught_by(laws.snapshot_round_trip)

@@ -125,6 +125,23 @@ def test_stats_say_what_happened(dispatcher: Dispatcher) -> None:
     assert all(seconds >= 0 for seconds in stats.spent_s.values())
 
 
+def test_streams_that_fall_behind_are_seen_during_a_round(dispatcher: Dispatcher) -> None:
+    """They are in the turn, and in no queue: what is computed counts, and what waits behind it."""
+    with gated(dispatcher) as gate:
+        listener = Listener()
+        stream = listener.open(dispatcher)
+        stream.accept(SILENCE)
+        gate.begun()
+        first = dispatcher.stats().behind_s
+        gate.pass_one()
+        gate.begun()
+        assert 0 < first < dispatcher.stats().behind_s
+        gate.lift()
+        stream.finish()
+        listener.wait()
+    assert dispatcher.stats().behind_s == 0
+
+
 def test_the_start_up_measurement_leaves_no_trace(bundle: Bundle) -> None:
     with Dispatcher(bundle, threads=1, most_streams=5) as dispatcher:
         stats = dispatcher.stats()

@@ -22,7 +22,7 @@ class DispatchStats:
         most_streams: the most that may be open.
         load: share of the time they need if all are fed in real time, see `Load`; 1 is all of it.
         load_limit: over which no stream is opened.
-        behind_s: how long the oldest complete quantum has been waiting for its turn.
+        behind_s: how long the oldest complete quantum has been waiting for its text.
         opened, closed, refused, failed: streams since the start; `closed` are those that ended,
             were closed or failed, `failed` those of them that did for an error.
         rounds: batches since the start.

@@ -100,13 +100,14 @@ class Places:
         """Streams, load and latencies at this moment."""
         with self._changed:
             now, meter = perf_counter(), self._meter
-            waiting = [seat.waiting[0].since for seat in self._ready if seat.waiting]
+            oldest = (seat.oldest for seat in self._open)
+            since = min((one.since for one in oldest if one is not None), default=now)
             return DispatchStats(
                 streams=len(self._open),
                 most_streams=self._most_streams,
                 load=self._load.of(len(self._open), now=now),
                 load_limit=self._most_load,
-                behind_s=max(0.0, now - min(waiting)) if waiting else 0.0,
+                behind_s=max(0.0, now - since),
                 opened=meter.opened,
                 closed=meter.closed,
                 refused=meter.refused,
@@ -137,7 +138,10 @@ class Places:
     def quanta(self, turn: Sequence[Seat]) -> list[tuple[Seat, Quantum]]:
         """The next quantum of each that has one."""
         with self._changed:
-            return [(seat, seat.waiting.popleft()) for seat in turn if seat.waiting]
+            steps = [(seat, seat.waiting.popleft()) for seat in turn if seat.waiting]
+            for seat, quantum in steps:
+                seat.computing = quantum
+            return steps
 
     def ending(self, turn: Sequence[Seat]) -> list[Seat]:
         """Those who need nothing more but their tail, also if they have said so just now."""
@@ -182,7 +186,7 @@ class Places:
         """The turn is over: `steps` quanta and some tails took so long."""
         with self._changed:
             for seat in turn:
-                seat.in_turn = False
+                seat.in_turn, seat.computing = False, None
                 if seat.closed:
                     self._free(seat)
                 else:

@@ -44,6 +44,7 @@ class Seat:
 
     Attributes:
         waiting: quanta to be computed.
+        computing: the one that is being computed; None between rounds.
         ended_at: when its end was announced (`time.perf_counter`); None before.
         closed: whether nothing is to be delivered any more.
         queued: whether it is in the queue for the next turn.
@@ -60,6 +61,7 @@ class Seat:
     ) -> None:
         self.reading = reading
         self.waiting: deque[Quantum] = deque()
+        self.computing: Quantum | None = None
         self.ended_at: float | None = None
         self.closed = self.queued = self.in_turn = False
         self.slot: int | None = None
@@ -75,6 +77,11 @@ class Seat:
     def ends(self) -> bool:
         """Whether all it still needs is its tail."""
         return not self.closed and not self.waiting and self.ended_at is not None
+
+    @property
+    def oldest(self) -> Quantum | None:
+        """The quantum whose text it has waited for longest."""
+        return self.computing or (self.waiting[0] if self.waiting else None)
 
     def tell(self, *, since: float, final: bool = False) -> float:
         """Deliver an event; returns its `compute_ms`."""

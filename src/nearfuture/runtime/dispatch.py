@@ -25,7 +25,7 @@ from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.cores import physical_cores
 from nearfuture.runtime.engine import Engine
 from nearfuture.runtime.live import LiveStream
-from nearfuture.runtime.meter import DispatchStats
+from nearfuture.runtime.meter import DispatchStats, Occupancy
 from nearfuture.runtime.opening import choose, empty_transcript, quanta_of
 from nearfuture.runtime.places import Places
 from nearfuture.runtime.precision import FLOAT32
@@ -165,6 +165,11 @@ class Dispatcher:
     def error(self) -> NearfutureError | None:
         """Why it serves no more streams: it failed, or was closed; None while it serves."""
         return self._places.over
+
+    def occupancy(self) -> Occupancy:
+        """Streams and load at this moment: what `stats` says of them, without its percentiles."""
+        self._refuse_in_a_child()
+        return self._places.occupancy()
 
     def stats(self) -> DispatchStats:
         """Streams, load and latencies at this moment."""

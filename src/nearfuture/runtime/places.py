@@ -10,7 +10,7 @@ from time import perf_counter
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.admission import Busy, Load
 from nearfuture.runtime.live import LiveStream
-from nearfuture.runtime.meter import DispatchStats, Meter
+from nearfuture.runtime.meter import DispatchStats, Meter, Occupancy, latency_ms
 from nearfuture.runtime.pool import StatePool
 from nearfuture.runtime.seat import Quantum, Seat
 
@@ -96,8 +96,17 @@ class Places:
             self._changed.notify()
             return list(self._open.values())
 
+    def occupancy(self) -> Occupancy:
+        """Streams and load at this moment."""
+        with self._changed:
+            streams = len(self._open)
+            return Occupancy(streams, self._load.of(streams, now=perf_counter()), self._most_load)
+
     def stats(self) -> DispatchStats:
         """Streams, load and latencies at this moment."""
+        with self._changed:
+            windows = self._meter.windows()
+        latencies = latency_ms(*windows)  # not under the lock, which the engine waits for
         with self._changed:
             now, meter = perf_counter(), self._meter
             oldest = (seat.oldest for seat in self._open)
@@ -115,7 +124,7 @@ class Places:
                 rounds=sum(meter.batch_sizes.values()),
                 batch_sizes=dict(sorted(meter.batch_sizes.items())),
                 spent_s=dict(meter.spent_s),
-                **meter.latency_ms(),
+                **latencies,
             )
 
     # The engine's thread.

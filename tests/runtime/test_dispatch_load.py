@@ -79,8 +79,30 @@ def test_rounds_count_in_the_load_for_some_seconds_only() -> None:
     assert load.of(1, now=101.0) == 0.5
     assert load.of(10, now=105.5) == 0.5  # the first is forgotten
     assert load.of(10, now=110.0) == 0.5
-    load.record(0, 0.02, now=101.0)  # endings take time too
-    assert load.of(10, now=101.0) == 1.25
+
+
+def test_tails_that_take_their_time_make_a_machine_no_slower() -> None:
+    load = Load([1, 10], [0.01, 0.02], quantum_s=0.04, tails=([1, 10], [0.005, 0.02]))
+    load.record(10, 0.02, now=1.0)
+    for _ in range(20):
+        load.record(0, 0.005, now=1.0, tails=1)
+        load.record(1, 0.03, now=1.0, tails=10)
+    assert load.of(10, now=1.0) == pytest.approx(0.5)
+    for _ in range(2000):
+        load.record(0, 0.01, now=1.0, tails=1)
+    assert load.of(10, now=1.0) == pytest.approx(1.0)
+
+
+def test_streams_that_say_nothing_are_no_load_and_no_batch(bundle: Bundle) -> None:
+    """Each is a round with a tail only."""
+    with Dispatcher(bundle, threads=1, most_streams=32) as dispatcher:
+        for _ in range(20):
+            listener = Listener()
+            listener.open(dispatcher, again=True).finish()
+            listener.wait()
+        stats = dispatcher.stats()
+    assert (stats.rounds, stats.batch_sizes, stats.closed) == (0, {}, 20)
+    assert all(expected_s > 0 for _, expected_s, _ in dispatcher._places._load._rounds)
 
 
 def test_a_load_keeps_bounded_memory() -> None:

@@ -40,7 +40,7 @@ class DispatchStats:
         behind_s: how long the oldest complete quantum has been waiting for its text.
         opened, closed, refused, failed: streams since the start; `closed` are those that ended,
             were closed or failed, `failed` those of them that did for an error.
-        rounds: batches since the start.
+        rounds: batches of quanta since the start.
         batch_sizes: how many of them had how many streams.
         compute_p50_ms, compute_p98_ms: from a quantum being complete to its event, over the last
             few thousand events; None before the first.
@@ -91,8 +91,9 @@ class Meter:
         final_ms: list[float],
         spent_s: Mapping[str, float],
     ) -> None:
-        """A round of so many streams delivered events with these latencies."""
-        self.batch_sizes[steps] += 1
+        """A round of so many streams, or of tails only, had events with these latencies."""
+        if steps:
+            self.batch_sizes[steps] += 1
         self._compute_ms.extend(compute_ms)
         self._final_ms.extend(final_ms)
         for part, seconds in spent_s.items():

@@ -187,12 +187,13 @@ class Places:
         turn: Sequence[Seat],
         *,
         steps: int,
+        tails: int,
         took_s: float,
         compute_ms: list[float],
         final_ms: list[float],
         spent_s: Mapping[str, float],
     ) -> None:
-        """The turn is over: `steps` quanta and some tails took so long."""
+        """The turn is over: `steps` quanta and `tails` tails took so long."""
         with self._changed:
             for seat in turn:
                 seat.in_turn, seat.computing = False, None
@@ -201,7 +202,7 @@ class Places:
                 else:
                     self._queue(seat)
             self._meter.round(steps, compute_ms=compute_ms, final_ms=final_ms, spent_s=spent_s)
-            self._load.record(steps, took_s, now=perf_counter())
+            self._load.record(steps, took_s, now=perf_counter(), tails=tails)
 
     # Under the lock.
 

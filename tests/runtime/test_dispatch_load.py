@@ -191,6 +191,29 @@ def test_percentiles_are_found_without_the_engines_lock(
     assert here.load > 0
 
 
+def test_a_recording_sent_at_once_is_in_no_latency_of_live_streams(bundle: Bundle) -> None:
+    """That it waits for itself says nothing of the server; of what is due, all counts."""
+    with Dispatcher(bundle, threads=1, most_streams=4, most_load=1e6) as dispatcher:
+        upload, live = Listener(), Listener()
+        with gated(dispatcher) as gate:
+            stream = upload.open(dispatcher)
+            stream.accept(np.zeros(40_000, np.float32))
+            stream.finish()
+            gate.begun()
+            assert dispatcher.stats().behind_s == 0
+        upload.wait()
+        stats = dispatcher.stats()
+        assert len(upload.events) == 126
+        assert (stats.compute_p98_ms, stats.final_p98_ms) == (None, None)
+        stream = live.open(dispatcher)
+        stream.accept(np.zeros(320, np.float32))
+        stream.finish()
+        live.wait()
+    stats = dispatcher.stats()
+    assert stats.compute_p98_ms == pytest.approx(live.events[0].compute_ms)
+    assert stats.final_p98_ms == pytest.approx(live.events[-1].compute_ms)
+
+
 def test_the_start_up_measurement_leaves_no_trace(bundle: Bundle) -> None:
     with Dispatcher(bundle, threads=1, most_streams=5) as dispatcher:
         stats = dispatcher.stats()

@@ -17,6 +17,10 @@ from nearfuture.runtime.stream import Budget
 
 __all__ = ["Host", "LiveStream"]
 
+_EARLY_S = 1.0
+"""Whose audio comes so long before it can have been spoken is no live speaker. Less is within what
+networks do: they hold back the first chunk and bring the next ones in a burst."""
+
 
 class Host(Protocol):
     """What a live stream needs of its dispatcher."""
@@ -24,7 +28,7 @@ class Host(Protocol):
     def enqueue(self, seat: Seat, quanta: list[Quantum], *, took_s: float) -> None:
         """More quanta are complete; cutting them took so long."""
 
-    def end(self, seat: Seat, quanta: list[Quantum], *, since: float) -> None:
+    def end(self, seat: Seat, quanta: list[Quantum], *, since: float, early: bool) -> None:
         """The stream has ended with these quanta."""
 
     def leave(self, seat: Seat) -> None:
@@ -59,6 +63,7 @@ class LiveStream:
         self._most_waiting_s = most_waiting_s
         self._held = quanta.start()
         self._accepted_samples = 0
+        self._began: float | None = None
         self._finished = False
         self._cutting = threading.Lock()  # held while samples become quanta: they stay in order
         self._process = os.getpid()
@@ -100,9 +105,12 @@ class LiveStream:
         with self._cutting:
             self._refuse_if_over()
             self._refuse_if_too_much(len(pcm))
+            if self._began is None:
+                self._began = since
             cut, self._held = self._quanta.step(pcm, self._held)
             self._accepted_samples += len(pcm)
-            quanta = [Quantum(one, since, tail=False) for one in cut]
+            early = self._early(since)
+            quanta = [Quantum(one, since, tail=False, early=early) for one in cut]
             # Still under the lock: of two threads that accept at once, one is the first.
             self._host.enqueue(self._seat, quanta, took_s=perf_counter() - since)
 
@@ -117,8 +125,10 @@ class LiveStream:
         with self._cutting:
             self._refuse_if_over()
             self._finished = True
-            rest = [Quantum(one, since, tail=True) for one in self._quanta.finish(self._held)]
-            self._host.end(self._seat, rest, since=since)
+            early = self._early(since)
+            cut = self._quanta.finish(self._held)
+            rest = [Quantum(one, since, tail=True, early=early) for one in cut]
+            self._host.end(self._seat, rest, since=since, early=early)
 
     def close(self) -> None:
         """Forget the stream: its place is free at once, and what waits is not computed.
@@ -127,6 +137,11 @@ class LiveStream:
         """
         if os.getpid() == self._process:
             self._host.leave(self._seat)
+
+    def _early(self, now: float) -> bool:
+        """Whether the audio is well ahead of a speaker who began with the first sample."""
+        spoken_s = self._accepted_samples / self._quanta.resampler.rate
+        return self._began is not None and self._began + spoken_s > now + _EARLY_S
 
     def _refuse_if_over(self) -> None:
         if self._seat.error is not None:

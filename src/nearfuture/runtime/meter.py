@@ -44,7 +44,9 @@ class DispatchStats:
         batch_sizes: how many of them had how many streams.
         compute_p50_ms, compute_p98_ms: from a quantum being complete to its event, over the last
             few thousand events; None before the first.
-        final_p50_ms, final_p98_ms: from the end of a stream to its last event, likewise.
+        final_p50_ms, final_p98_ms: from the end of a stream to its last event, likewise. Audio that
+            came more than a second before it can have been spoken, such as a recording sent at
+            once, is in none of these latencies, nor in `behind_s`.
         spent_s: seconds since the start, by what they were spent on. `resample` is spent in the
             threads that bring audio, everything else in that of the engine.
     """

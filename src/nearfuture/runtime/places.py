@@ -75,12 +75,12 @@ class Places:
                 seat.waiting.extend(quanta)
                 self._queue(seat)
 
-    def end(self, seat: Seat, quanta: list[Quantum], *, since: float) -> None:
+    def end(self, seat: Seat, quanta: list[Quantum], *, since: float, early: bool) -> None:
         """A stream has ended with these quanta."""
         with self._changed:
             if not seat.closed:
                 seat.waiting.extend(quanta)
-                seat.ended_at = since
+                seat.ended_at, seat.ended_early = since, early
                 self._queue(seat)
 
     def leave(self, seat: Seat) -> None:
@@ -110,7 +110,7 @@ class Places:
         with self._changed:
             now, meter = perf_counter(), self._meter
             oldest = (seat.oldest for seat in self._open)
-            since = min((one.since for one in oldest if one is not None), default=now)
+            since = min((one.since for one in oldest if one and not one.early), default=now)
             return DispatchStats(
                 streams=len(self._open),
                 most_streams=self._most_streams,

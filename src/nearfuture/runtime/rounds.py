@@ -74,7 +74,10 @@ class Rounds:
     def _read(
         self, seat: Seat, log_probs: dict[int, NDArray[np.float32]], quantum: Quantum | None = None
     ) -> list[float]:
-        """Read one row, of a quantum or of the end, and deliver its event; its `compute_ms`."""
+        """Read one row, of a quantum or of the end, and deliver its event.
+
+        Its `compute_ms`, unless there was no event, or its audio had come early.
+        """
         if seat.closed:
             return []
         spent_s, began = self._batch.spent_s, perf_counter()
@@ -84,8 +87,12 @@ class Rounds:
             if quantum is None:
                 self._places.ended(seat)  # first, so that whoever is told finds the place free
                 assert seat.ended_at is not None
-                return [seat.tell(since=seat.ended_at, final=True)]
-            return [] if quantum.tail else [seat.tell(since=quantum.since)]
+                took_ms = seat.tell(since=seat.ended_at, final=True)
+                return [] if seat.ended_early else [took_ms]
+            if quantum.tail:
+                return []
+            took_ms = seat.tell(since=quantum.since)
+            return [] if quantum.early else [took_ms]
         except BaseException as error:
             self._places.failed(seat, error)
             return []

@@ -25,11 +25,14 @@ class Quantum:
         samples: at the model's rate, at most a quantum of them.
         since: when they were complete (`time.perf_counter`).
         tail: whether only the end of the stream completed them: they get no event of their own.
+        early: whether they came well before they were due in real time, as those of a recording
+            that is sent at once do: that they wait says nothing of the server.
     """
 
     samples: NDArray[np.float32]
     since: float
     tail: bool
+    early: bool
 
 
 class Seat:
@@ -46,6 +49,7 @@ class Seat:
         waiting: quanta to be computed.
         computing: the one that is being computed; None between rounds.
         ended_at: when its end was announced (`time.perf_counter`); None before.
+        ended_early: whether that was well before it was due, see `Quantum`.
         closed: whether nothing is to be delivered any more.
         queued: whether it is in the queue for the next turn.
         in_turn: whether a batch that is being computed has it.
@@ -63,6 +67,7 @@ class Seat:
         self.waiting: deque[Quantum] = deque()
         self.computing: Quantum | None = None
         self.ended_at: float | None = None
+        self.ended_early = False
         self.closed = self.queued = self.in_turn = False
         self.slot: int | None = None
         self.error: Exception | None = None

@@ -6,7 +6,9 @@ Shapes: `B` rows, `Q` samples of a quantum, `V` vocabulary, `T` frames that one 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -175,11 +177,13 @@ def check_precision(bundle: Bundle, precision: str) -> None:
     if precision in (FLOAT32, *manifest.precisions):
         return
     there = ", ".join((FLOAT32, *manifest.precisions))
-    way_out = (
-        f"add it with: nearfuture quantize {manifest.name} --precision {precision}"
-        if manifest.kind == "streaming"
-        else "only streaming models have others"
-    )
+    command = f"nearfuture quantize {shlex.quote(bundle.source)} --precision {precision}"
+    if manifest.kind != "streaming":
+        way_out = "only streaming models have others"
+    elif Path(bundle.source) == bundle.folder:
+        way_out = f"add it with: {command}"
+    else:  # it came with this package, or from a zip file, and stays as it is
+        way_out = f"make a copy that has it with: {command} --to FOLDER"
     raise NearfutureError(
         f"{manifest.name} has no graphs in {precision!r}, only in {there}: {way_out}"
     )

@@ -116,6 +116,8 @@ def test_a_recording_that_cannot_be_read_is_left_out_and_named(
         (("a.wav", "--connections", "0"), "--connections"),
         (("a.wav", "--seconds", "0"), "--seconds"),
         (("a.wav", "--seconds", "nan"), "--seconds"),
+        (("a.wav", "--patience-s", "-1"), "--patience-s is a time above 0, not -1"),
+        (("a.wav", "--patience-s", "nan"), "--patience-s"),
         (("a.wav", "--budget", "400"), "--budget"),
         (("--data", ".", "--limit", "0"), "--limit"),
         (("missing.wav",), "missing.wav"),

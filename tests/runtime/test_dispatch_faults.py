@@ -301,7 +301,7 @@ def test_a_bidirectional_bundle_is_refused(twin_folder: Path) -> None:
     assert threads() == []
 
 
-@pytest.mark.parametrize("limit", ["most_streams", "most_waiting_s", "most_load"])
+@pytest.mark.parametrize("limit", ["most_streams", "most_waiting_s", "most_load", "threads"])
 def test_limits_are_positive(bundle: Bundle, limit: str) -> None:
     with pytest.raises(NearfutureError, match=limit):
         Dispatcher(bundle, **{limit: 0})  # type: ignore[arg-type]

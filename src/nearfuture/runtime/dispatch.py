@@ -57,7 +57,7 @@ class Dispatcher:
     Raises:
         NotStreamable: for a bidirectional bundle.
         NearfutureError: for a precision that the bundle does not have, where ONNX Runtime cannot
-            load a graph, and for limits that are not positive.
+            load a graph, for limits that are not positive, and for less than one thread.
 
     Source: Amodei et al., "Deep Speech 2", 2015, section 7 (Batch Dispatch).
 
@@ -88,6 +88,8 @@ class Dispatcher:
         ):
             if not limit > 0:
                 raise NearfutureError(f"{name} is {limit}: at least something must be allowed")
+        if threads is not None and threads < 1:
+            raise NearfutureError(f"threads is {threads}: a call needs at least one")
         self.manifest = bundle.manifest
         self.threads = physical_cores() if threads is None else threads
         self.precision = precision

@@ -13,12 +13,14 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from nearfuture.cli import main
+from nearfuture.cli.serve import _url
 from nearfuture.runtime import load
 from tests.serving.served import hello, receive, said, send, soon, transcript, until_the_end
 
@@ -156,6 +158,22 @@ def test_a_port_of_its_own_and_a_key_from_the_environment() -> None:
         with connect(f"ws://127.0.0.1:{own}", additional_headers=key) as client:
             answer = hello(client)
             assert answer["type"] == "ready", answer
+
+
+@pytest.mark.parametrize(
+    ("host", "url"), [("127.0.0.1", "wss://127.0.0.1:80"), ("::1", "wss://[::1]:80")]
+)
+def test_an_address_is_shown_as_clients_write_it(host: str, url: str) -> None:
+    assert _url("wss", host, 80) == url
+    assert urlsplit(_url("wss", host, 80)).hostname == host
+
+
+def test_help_shows_no_tuples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    out = capsys.readouterr().out
+    assert "[default: digits]" in " ".join(out.replace("│", " ").split())
+    assert "()" not in out
 
 
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:

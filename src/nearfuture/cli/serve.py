@@ -25,11 +25,11 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 def serve(
     *,
-    model: Annotated[tuple[str, ...], Parameter(negative="")] = ("digits",),
+    model: Annotated[tuple[str, ...], Parameter(negative="", show_default=", ".join)] = ("digits",),
     budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
     host: str = "127.0.0.1",
     port: int = 8000,
-    listen: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    listen: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     precision: str = "float32",
     threads: int | None = None,
     silence_ms: float = 800.0,
@@ -145,8 +145,7 @@ def serve(
         service = Service(dispatchers, settings)
         scheme = "http" if tls_cert is None else "https"
         lines = [
-            f"{address.root or ', '.join(bundles)} at {scheme}://{one.getsockname()[0]}:"
-            f"{one.getsockname()[1]}"
+            f"{address.root or ', '.join(bundles)} at {_url(scheme, *one.getsockname()[:2])}"
             for address, one in zip(addresses, sockets, strict=True)
         ]
         tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
@@ -161,6 +160,10 @@ def serve(
             one.close()
         for dispatcher in dispatchers.values():
             dispatcher.close(drain=False)
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _api_key(file: Path | None) -> str | None:

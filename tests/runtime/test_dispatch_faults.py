@@ -287,10 +287,10 @@ def test_500_streams_that_leave_at_any_moment_leave_nothing(dispatcher: Dispatch
         stream.close()
     deadline = threading.Event()
     for _ in range(1000):
-        if dispatcher._batch.pool.free == 8:
+        if len(dispatcher._batch.pool._free) == 8:
             break
         deadline.wait(0.01)
-    assert dispatcher._batch.pool.free == 8
+    assert len(dispatcher._batch.pool._free) == 8
     stats = dispatcher.stats()
     assert (stats.opened, stats.closed, stats.failed) == (500, 500, 0)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -19,7 +18,7 @@ from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.precision import FLOAT32, graph_name
 
-__all__ = ["Engine", "OfflineEngine", "Outputs", "State", "gather", "row", "scatter"]
+__all__ = ["Engine", "OfflineEngine", "Outputs", "State", "row"]
 
 State: TypeAlias = dict[str, NDArray[Any]]
 """The state of some rows: named arrays, rows first. A value: steps return new ones."""
@@ -134,25 +133,6 @@ class OfflineEngine:
         """
         log_probs, frames = self._session.run(None, {"pcm": pcm[:, :, None], "lengths": lengths})
         return log_probs, frames
-
-
-def gather(states: Sequence[State]) -> State:
-    """Several states as one, their rows one after another.
-
-    >>> gather([{"h": np.zeros((1, 2))}, {"h": np.ones((2, 2))}])["h"][:, 0].tolist()
-    [0.0, 1.0, 1.0]
-    """
-    return {name: np.concatenate([state[name] for state in states]) for name in states[0]}
-
-
-def scatter(state: State) -> list[State]:
-    """Each row as a state of its own, sharing no memory: the inverse of `gather`.
-
-    >>> [part["h"].tolist() for part in scatter({"h": np.array([1, 2])})]
-    [[1], [2]]
-    """
-    rows = len(next(iter(state.values())))
-    return [{name: x[b : b + 1].copy() for name, x in state.items()} for b in range(rows)]
 
 
 def row(outputs: Outputs, b: int) -> dict[int, NDArray[np.float32]]:

@@ -6,13 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.admission import Busy, Load
-from nearfuture.runtime.live import LiveStream
 from nearfuture.runtime.meter import DispatchStats, Meter, Occupancy, latency_ms
 from nearfuture.runtime.pool import StatePool
 from nearfuture.runtime.seat import Quantum, Seat
+
+if TYPE_CHECKING:
+    from nearfuture.runtime.live import LiveStream
 
 __all__ = ["Places"]
 

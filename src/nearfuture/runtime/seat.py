@@ -96,7 +96,6 @@ class Seat:
 
     def tell_error(self, error: Exception) -> None:
         """Deliver the error that ends the stream; whoever takes it cannot fail in turn."""
-        self.error = error
         if self._failed is None:
             return
         try:

@@ -55,6 +55,7 @@ def test_a_table_and_json(
     with serving(getattr(Standin(words=WORDS, final_ms=40), protocol)) as url:
         code, out, _ = run(capsys, url, folder / "a.wav", "--protocol", protocol, *options)
     assert code == 0
+    assert f"{protocol} protocol, 1 connection\n" in "\n".join(map(str.strip, out.split("\n")))
     for figure in ("first token", "partial lag", "finalisation", "word shown"):
         assert figure in out
     assert "3 said, 0 lost, 0 changed, 0 added" in out
@@ -93,6 +94,10 @@ def test_failures_are_counted_by_reason_and_the_exit_code_is_1(
     files = (folder / "a.wav", folder / "b.wav")
     code, out, _ = run(capsys, "ws://127.0.0.1:1/", *files, "--protocol", "vosk")
     assert code == 1
+    told = out.splitlines()
+    assert told[0] == "recordings: 0 complete, 2 failed; 0.0 s of audio, over 1 connection"
+    assert told[1].startswith("failed 2 ×")
+    assert "reference" not in out
     assert "failed 2 ×: ws://127.0.0.1:1/: nothing listens there" in " ".join(out.split())
 
 
@@ -116,6 +121,8 @@ def test_a_recording_that_cannot_be_read_is_left_out_and_named(
         (("a.wav", "--connections", "0"), "--connections"),
         (("a.wav", "--seconds", "0"), "--seconds"),
         (("a.wav", "--seconds", "nan"), "--seconds"),
+        (("a.wav", "--patience-s", "-1"), "--patience-s is a time above 0, not -1"),
+        (("a.wav", "--patience-s", "nan"), "--patience-s"),
         (("a.wav", "--budget", "400"), "--budget"),
         (("--data", ".", "--limit", "0"), "--limit"),
         (("missing.wav",), "missing.wav"),

@@ -13,12 +13,14 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from nearfuture.cli import main
+from nearfuture.cli.serve import _url
 from nearfuture.runtime import load
 from tests.serving.served import hello, receive, said, send, soon, transcript, until_the_end
 
@@ -158,6 +160,22 @@ def test_a_port_of_its_own_and_a_key_from_the_environment() -> None:
             assert answer["type"] == "ready", answer
 
 
+@pytest.mark.parametrize(
+    ("host", "url"), [("127.0.0.1", "wss://127.0.0.1:80"), ("::1", "wss://[::1]:80")]
+)
+def test_an_address_is_shown_as_clients_write_it(host: str, url: str) -> None:
+    assert _url("wss", host, 80) == url
+    assert urlsplit(_url("wss", host, 80)).hostname == host
+
+
+def test_help_shows_no_tuples(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["serve", "--help"])
+    out = capsys.readouterr().out
+    assert "[default: digits]" in " ".join(out.replace("│", " ").split())
+    assert "()" not in out
+
+
 def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     with pytest.raises(SystemExit) as stopped:
         main(["serve", *map(str, arguments)])
@@ -178,9 +196,16 @@ def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
         (["--host", "256.0.0.1"], "cannot listen on 256.0.0.1:8000"),
         (["--listen", "vosk"], "NAME=PORT"),
         (["--listen", "sip=5060"], "vosk"),
-        (["--silence-ms", "0"], "silence_ms=0"),
-        (["--max-streams", "0"], "most_streams is 0"),
-        (["--idle-seconds", "nan"], "idle_s is nan"),
+        (["--silence-ms", "0"], "--silence-ms is 0"),
+        (["--longest-ms", "inf"], "--longest-ms inf"),
+        (["--max-streams", "0"], "--max-streams is 0"),
+        (["--max-connections", "-1"], "--max-connections is -1"),
+        (["--max-waiting-seconds", "0"], "--max-waiting-seconds is 0"),
+        (["--max-load", "nan"], "--max-load is nan"),
+        (["--idle-seconds", "nan"], "--idle-seconds is nan"),
+        (["--drain-seconds", "-1"], "--drain-seconds is -1"),
+        (["--threads", "0"], "--threads is 0"),
+        (["--threads", "-3"], "--threads is -3"),
         (["--tls-cert", "a.pem"], "belong together"),
         (["--api-key-file", "/nowhere/key"], "cannot read the API key"),
         (["--port", "0", "--tls-cert", "a.pem", "--tls-key", "b.pem"], "cannot be used"),

@@ -317,7 +317,14 @@ def test_json_has_every_figure_and_every_recording() -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "named"), [({"connections": 0}, "--connections"), ({"seconds": 0.0}, "--seconds")]
+    ("more", "named"),
+    [
+        ({"connections": 0}, "--connections"),
+        ({"seconds": 0.0}, "--seconds"),
+        ({"chunk_ms": 0.0}, "--chunk-ms is a length of 1 to 10000 ms, not 0"),
+        ({"chunk_ms": 10_001.0}, "--chunk-ms"),
+        ({"patience_s": float("nan")}, "--patience-s"),
+    ],
 )
 def test_numbers_without_sense_are_refused(more: dict[str, Any], named: str) -> None:
     with pytest.raises(NearfutureError, match=named):

@@ -11,6 +11,7 @@ import pytest
 from nearfuture.audio import read
 from nearfuture.client import Recording, address, choose, converse, measure, rate_sent, websocket
 from nearfuture.client.caption import Transcript
+from nearfuture.client.failure import ServerError
 from nearfuture.runtime import load
 from tests.serving.served import SAMPLES, Served, dispatcher, running
 
@@ -32,6 +33,31 @@ def recording(protocol: Any, name: str) -> Recording:
 
 def where(served: Served, protocol: Any) -> str:
     return address(protocol, f"ws://127.0.0.1:{served.port}{PATHS[protocol]}")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "path"), [("nearfuture", "/v1/realtime"), ("openai", "/stream")]
+)
+def test_the_path_of_another_protocol_is_told(protocol: Any, path: str, served: Served) -> None:
+    one = recording(protocol, "flite-slt-41985")
+    target = address(protocol, f"ws://127.0.0.1:{served.port}{path}")
+
+    async def use() -> None:
+        async with websocket(target) as connection:
+            make = choose(protocol)
+            await converse(connection, make(one.rate), one.pcm, on_caption=lambda *_: None)
+
+    with pytest.raises(ServerError, match=r"the server reports: .* --protocol or a path"):
+        asyncio.run(use())
+
+
+def test_a_path_that_is_not_there_is_told(served: Served) -> None:
+    async def use() -> None:
+        async with websocket(f"ws://127.0.0.1:{served.port}/nowhere"):
+            pass
+
+    with pytest.raises(ServerError, match="another path"):
+        asyncio.run(use())
 
 
 @pytest.mark.parametrize("protocol", PATHS)

@@ -132,6 +132,23 @@ def test_nearfuture_asks_for_what_is_given_and_reports_errors() -> None:
         told(stream, type="error", code="busy", message="no room")
 
 
+ERRORS = {
+    "nearfuture": {"type": "error", "code": "bad_request", "message": "no such thing"},
+    "openai": {"type": "error", "error": {"type": "x", "message": "no such thing"}},
+    "vosk": {"error": "no such thing"},
+}
+
+
+@pytest.mark.parametrize(
+    ("spoken", "form"),
+    [(spoken, form) for spoken in ERRORS for form in ERRORS if form != "vosk" or spoken == form],
+)
+def test_an_error_is_told_whatever_protocol_the_server_speaks(spoken: Any, form: str) -> None:
+    with pytest.raises(ServerError, match="the server reports: no such thing") as caught:
+        told(ready(choose(spoken)(8000)), **ERRORS[form])
+    assert ("--protocol" in str(caught.value)) == (form != spoken)
+
+
 FIELDS = ["item_id", "delta", "transcript", "committed", "provisional", "audio_ms", "ended"]
 KEYS = st.sampled_from(["type", "text", "partial", "result", "alternatives", "error", *FIELDS])
 TYPES = st.sampled_from(["session.updated", "input_audio_buffer.committed", f"{ITEM}.delta"]) | (

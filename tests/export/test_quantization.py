@@ -28,10 +28,11 @@ from nearfuture.export.sounds import bundled_sounds
 from nearfuture.export.twin import twin_files
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.runtime.engine import gather, row, scatter
+from nearfuture.runtime.engine import row
 from nearfuture.runtime.precision import FLOAT32
 from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
 from tests.export.test_deep_speech_2 import settled
+from tests.runtime.states import gather, scatter
 from tests.waveform import assert_same_bits, hear, signals
 
 PRECISIONS = ["int8", "int4"]

@@ -287,10 +287,10 @@ def test_500_streams_that_leave_at_any_moment_leave_nothing(dispatcher: Dispatch
         stream.close()
     deadline = threading.Event()
     for _ in range(1000):
-        if dispatcher._batch.pool.free == 8:
+        if len(dispatcher._batch.pool._free) == 8:
             break
         deadline.wait(0.01)
-    assert dispatcher._batch.pool.free == 8
+    assert len(dispatcher._batch.pool._free) == 8
     stats = dispatcher.stats()
     assert (stats.opened, stats.closed, stats.failed) == (500, 500, 0)
 
@@ -301,7 +301,7 @@ def test_a_bidirectional_bundle_is_refused(twin_folder: Path) -> None:
     assert threads() == []
 
 
-@pytest.mark.parametrize("limit", ["most_streams", "most_waiting_s", "most_load"])
+@pytest.mark.parametrize("limit", ["most_streams", "most_waiting_s", "most_load", "threads"])
 def test_limits_are_positive(bundle: Bundle, limit: str) -> None:
     with pytest.raises(NearfutureError, match=limit):
         Dispatcher(bundle, **{limit: 0})  # type: ignore[arg-type]

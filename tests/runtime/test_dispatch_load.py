@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Bundle, Busy, Dispatcher
 from nearfuture.runtime.admission import Load
-from nearfuture.runtime.meter import Meter
+from nearfuture.runtime.meter import Meter, latency_ms
 from tests.runtime.dispatching import Listener, gated
 
 SILENCE = np.zeros(3000, np.float32)
@@ -78,8 +79,30 @@ def test_rounds_count_in_the_load_for_some_seconds_only() -> None:
     assert load.of(1, now=101.0) == 0.5
     assert load.of(10, now=105.5) == 0.5  # the first is forgotten
     assert load.of(10, now=110.0) == 0.5
-    load.record(0, 0.02, now=101.0)  # endings take time too
-    assert load.of(10, now=101.0) == 1.25
+
+
+def test_tails_that_take_their_time_make_a_machine_no_slower() -> None:
+    load = Load([1, 10], [0.01, 0.02], quantum_s=0.04, tails=([1, 10], [0.005, 0.02]))
+    load.record(10, 0.02, now=1.0)
+    for _ in range(20):
+        load.record(0, 0.005, now=1.0, tails=1)
+        load.record(1, 0.03, now=1.0, tails=10)
+    assert load.of(10, now=1.0) == pytest.approx(0.5)
+    for _ in range(2000):
+        load.record(0, 0.01, now=1.0, tails=1)
+    assert load.of(10, now=1.0) == pytest.approx(1.0)
+
+
+def test_streams_that_say_nothing_are_no_load_and_no_batch(bundle: Bundle) -> None:
+    """Each is a round with a tail only."""
+    with Dispatcher(bundle, threads=1, most_streams=32) as dispatcher:
+        for _ in range(20):
+            listener = Listener()
+            listener.open(dispatcher, again=True).finish()
+            listener.wait()
+        stats = dispatcher.stats()
+    assert (stats.rounds, stats.batch_sizes, stats.closed) == (0, {}, 20)
+    assert all(expected_s > 0 for _, expected_s, _ in dispatcher._places._load._rounds)
 
 
 def test_a_load_keeps_bounded_memory() -> None:
@@ -93,7 +116,7 @@ def test_a_meter_keeps_bounded_memory() -> None:
     meter = Meter()
     for i in range(20_000):
         meter.round(1, compute_ms=[float(i)], final_ms=[float(i)], spent_s={})
-    assert meter.latency_ms()["compute_p50_ms"] == pytest.approx(20_000 - 2048, abs=1)
+    assert latency_ms(*meter.windows())["compute_p50_ms"] == pytest.approx(20_000 - 2048, abs=1)
 
 
 def test_stats_say_what_happened(dispatcher: Dispatcher) -> None:
@@ -125,9 +148,75 @@ def test_stats_say_what_happened(dispatcher: Dispatcher) -> None:
     assert all(seconds >= 0 for seconds in stats.spent_s.values())
 
 
+def test_streams_that_fall_behind_are_seen_during_a_round(dispatcher: Dispatcher) -> None:
+    """They are in the turn, and in no queue: what is computed counts, and what waits behind it."""
+    with gated(dispatcher) as gate:
+        listener = Listener()
+        stream = listener.open(dispatcher)
+        stream.accept(SILENCE)
+        gate.begun()
+        first = dispatcher.stats().behind_s
+        gate.pass_one()
+        gate.begun()
+        assert 0 < first < dispatcher.stats().behind_s
+        gate.lift()
+        stream.finish()
+        listener.wait()
+    assert dispatcher.stats().behind_s == 0
+
+
+def test_percentiles_are_found_without_the_engines_lock(
+    dispatcher: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And who only asks whether there is room needs none."""
+    held = []
+    percentile = np.percentile
+
+    def noted(*arguments: Any) -> Any:
+        held.append(dispatcher._places._changed._is_owned())  # type: ignore[attr-defined]
+        return percentile(*arguments)
+
+    monkeypatch.setattr(np, "percentile", noted)
+    listener = Listener()
+    stream = listener.open(dispatcher)
+    stream.accept(SILENCE)
+    stream.finish()
+    listener.wait()
+    dispatcher.open(deliver=print)
+    here = dispatcher.occupancy()
+    assert held == []
+    stats = dispatcher.stats()
+    assert held == [False, False]
+    assert (here.streams, here.load_limit) == (stats.streams, stats.load_limit) == (1, 0.8)
+    assert here.load > 0
+
+
+def test_a_recording_sent_at_once_is_in_no_latency_of_live_streams(bundle: Bundle) -> None:
+    """That it waits for itself says nothing of the server; of what is due, all counts."""
+    with Dispatcher(bundle, threads=1, most_streams=4, most_load=1e6) as dispatcher:
+        upload, live = Listener(), Listener()
+        with gated(dispatcher) as gate:
+            stream = upload.open(dispatcher)
+            stream.accept(np.zeros(40_000, np.float32))
+            stream.finish()
+            gate.begun()
+            assert dispatcher.stats().behind_s == 0
+        upload.wait()
+        stats = dispatcher.stats()
+        assert len(upload.events) == 126
+        assert (stats.compute_p98_ms, stats.final_p98_ms) == (None, None)
+        stream = live.open(dispatcher)
+        stream.accept(np.zeros(320, np.float32))
+        stream.finish()
+        live.wait()
+    stats = dispatcher.stats()
+    assert stats.compute_p98_ms == pytest.approx(live.events[0].compute_ms)
+    assert stats.final_p98_ms == pytest.approx(live.events[-1].compute_ms)
+
+
 def test_the_start_up_measurement_leaves_no_trace(bundle: Bundle) -> None:
     with Dispatcher(bundle, threads=1, most_streams=5) as dispatcher:
         stats = dispatcher.stats()
-        assert dispatcher._batch.pool.free == 5
+        assert len(dispatcher._batch.pool._free) == 5
     assert (stats.rounds, stats.opened, stats.closed, stats.batch_sizes) == (0, 0, 0, {})
     assert stats.compute_p50_ms is None

@@ -9,8 +9,9 @@ import pytest
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.export.verification import run_ragged
 from nearfuture.runtime import Bundle, Engine, OfflineEngine
-from nearfuture.runtime.engine import State, gather, row, scatter
+from nearfuture.runtime.engine import State, row
 from nearfuture.speech import Recognizer
+from tests.runtime.states import gather, scatter
 from tests.waveform import assert_close, signals, torch_log_probs
 
 SIGNALS = signals()
@@ -117,12 +118,6 @@ def test_a_step_leaves_its_state_alone(engine: Engine) -> None:
     for name, values in state.items():
         np.testing.assert_array_equal(values, before[name])
         assert not np.shares_memory(values, after[name])
-
-
-def test_scattered_rows_share_no_memory(engine: Engine) -> None:
-    state = engine.start(2)
-    for part in scatter(state):
-        assert not any(np.shares_memory(part[name], state[name]) for name in state)
 
 
 def test_each_engine_refuses_the_other_kind(bundle_folder: Path, twin_folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Bundles with twins in low precision: read, chosen, and checked like everything else."""
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 import onnx
 import pytest
 
+from nearfuture.cli import main
 from nearfuture.error import NearfutureError
 from nearfuture.export import quantize
 from nearfuture.runtime import Bundle, Engine, load
@@ -43,10 +45,27 @@ def test_a_twin_is_heard_where_it_is_asked_for(digits: Path, tmp_path: Path) -> 
 def test_a_precision_that_is_not_there_is_named(digits: Path) -> None:
     with pytest.raises(NearfutureError, match=r"in 'int4', only in float32, int8: .* quantize"):
         Engine(Bundle.open(digits), precision="int4")
-    with pytest.raises(NearfutureError, match="in 'int8', only in float32: add it with"):
+    with pytest.raises(NearfutureError, match="in 'int8', only in float32: make a copy"):
         load("digits", precision="int8")
     with pytest.raises(NearfutureError, match="only streaming models have others"):
         load("digits-bidirectional", precision="int8")
+
+
+def test_the_way_to_a_precision_that_is_not_there_can_be_gone(tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(MODELS / "digits", tmp_path / "a model"))
+    archive = zipped(folder, tmp_path / "model.zip")
+    for source, wanted in (
+        ("digits", ["digits", "--precision", "int4", "--to", "FOLDER"]),
+        (archive, [str(archive), "--precision", "int4", "--to", "FOLDER"]),
+        (folder, [str(folder), "--precision", "int4"]),
+    ):
+        with pytest.raises(NearfutureError) as told:
+            load(source, precision="int4")
+        words = shlex.split(str(told.value).split("nearfuture quantize ")[1])
+        assert words == wanted
+    with pytest.raises(SystemExit, match="0"):
+        main(["quantize", *words])
+    load(folder, precision="int4")
 
 
 @pytest.mark.parametrize("name", NAMES)

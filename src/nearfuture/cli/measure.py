@@ -103,7 +103,9 @@ def measure(
                 on_played=tell,
             )
         )
-    console.print(table(found, title=f"{url}, {protocol} protocol, {connections} connections"))
+    if found.complete:
+        many = "connection" if connections == 1 else "connections"
+        console.print(table(found, title=f"{url}, {protocol} protocol, {connections} {many}"))
     for line in notes(found):
         console.print(Text(line))
     if json_file is not None:

@@ -1,5 +1,6 @@
 """`nearfuture serve`: a model as a service, for many clients at once."""
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -24,11 +25,11 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 def serve(
     *,
-    model: Annotated[tuple[str, ...], Parameter(negative="")] = ("digits",),
+    model: Annotated[tuple[str, ...], Parameter(negative="", show_default=", ".join)] = ("digits",),
     budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
     host: str = "127.0.0.1",
     port: int = 8000,
-    listen: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    listen: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     precision: str = "float32",
     threads: int | None = None,
     silence_ms: float = 800.0,
@@ -70,7 +71,8 @@ def serve(
         tls_key: Its private key in PEM.
         max_streams: That may be open at once.
         max_connections: That may be open at once, all ports together.
-        max_load: Share of the time that open streams may need before new ones are refused.
+        max_load: Share of the time that open streams may need before new ones are refused; each
+            model has an engine, and each engine this limit.
         max_seconds: Of audio in one stream, and of one connection.
         idle_seconds: Without a message from a client before it is disconnected.
         drain_seconds: That streams may go on after SIGTERM.
@@ -91,6 +93,28 @@ def serve(
 
     if (tls_cert is None) != (tls_key is None):
         raise NearfutureError("--tls-cert and --tls-key belong together: give both, or neither")
+    for option, value in (
+        ("--max-streams", max_streams),
+        ("--max-connections", max_connections),
+        ("--max-seconds", max_seconds),
+        ("--idle-seconds", idle_seconds),
+        ("--max-waiting-seconds", max_waiting_seconds),
+        ("--max-message-bytes", max_message_bytes),
+        ("--max-file-bytes", max_file_bytes),
+    ):
+        if not 0 < value < math.inf:
+            raise NearfutureError(f"{option} is {value}: a finite number above 0 is wanted")
+    if not 0 <= drain_seconds < math.inf:
+        raise NearfutureError(f"--drain-seconds is {drain_seconds}: a finite number from 0")
+    if not max_load > 0:
+        raise NearfutureError(f"--max-load is {max_load}: a share of the time above 0 is wanted")
+    if threads is not None and threads < 1:
+        raise NearfutureError(f"--threads is {threads}: a number from 1 is wanted")
+    if not 0 < silence_ms <= longest_ms < math.inf:
+        raise NearfutureError(
+            f"--silence-ms is {silence_ms:g} and --longest-ms {longest_ms:g}: both are finite, the "
+            f"first above 0 and not above the second"
+        )
     settings = Settings(
         limits=Limits(
             most_streams=max_streams,
@@ -121,8 +145,7 @@ def serve(
         service = Service(dispatchers, settings)
         scheme = "http" if tls_cert is None else "https"
         lines = [
-            f"{address.root or ', '.join(bundles)} at {scheme}://{one.getsockname()[0]}:"
-            f"{one.getsockname()[1]}"
+            f"{address.root or ', '.join(bundles)} at {_url(scheme, *one.getsockname()[:2])}"
             for address, one in zip(addresses, sockets, strict=True)
         ]
         tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
@@ -137,6 +160,10 @@ def serve(
             one.close()
         for dispatcher in dispatchers.values():
             dispatcher.close(drain=False)
+
+
+def _url(scheme: str, host: str, port: int) -> str:
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
 def _api_key(file: Path | None) -> str | None:

@@ -26,6 +26,11 @@ __all__ = ["Closed", "Connect", "Connection", "websocket", "websocket_url"]
 
 LARGEST_MESSAGE = 1 << 22  # bytes: a result with many words is far below it
 _OPEN_S, _CLOSE_S = 10.0, 2.0
+_HINTS = {
+    401: " (an --api-key?)",
+    403: " (another path, or an --api-key?)",  # what many servers say where there is no websocket
+    404: " (another path?)",
+}
 
 
 class Closed(Exception):  # noqa: N818 - an event of every connection, not always an error
@@ -141,7 +146,7 @@ def _refusal(error: InvalidStatus) -> str:
     except ValueError:
         pass
     said = one_line(body)
-    hint = " (an --api-key?)" if response.status_code in (401, 403) else ""
+    hint = _HINTS.get(response.status_code, "")
     return f"{status}{f': {said}' if said and said != response.reason_phrase else ''}{hint}"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -187,6 +188,10 @@ async def measure(
         raise NearfutureError(f"--connections is a number from 1, not {connections}")
     if seconds is not None and not seconds > 0:
         raise NearfutureError(f"--seconds is a time above 0, not {seconds:g}")
+    if not 1 <= chunk_ms <= 10_000:
+        raise NearfutureError(f"--chunk-ms is a length of 1 to 10000 ms, not {chunk_ms:g}")
+    if not 0 < patience_s < math.inf:
+        raise NearfutureError(f"--patience-s is a time above 0, not {patience_s:g}")
     clock = asyncio.get_running_loop().time
     began = clock()
     played: list[Played] = []

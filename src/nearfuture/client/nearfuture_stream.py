@@ -84,7 +84,7 @@ class NearfutureStream(Protocol):
         if kind == "ready":
             self._ready = True
         elif kind == "error":
-            raise reported(told.get("message") or told.get("code") or "an error")
+            raise reported(told, foreign="error" in told)
         elif kind == "update":
             return self._caption(told)
         return None

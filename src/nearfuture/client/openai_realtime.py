@@ -105,12 +105,12 @@ class OpenAIRealtime(Protocol):
             text = text_of(told, "transcript", protocol=self.name)
             return Caption(utterance=item, committed=text, final=True)
         elif kind in ("error", f"{_TRANSCRIPTION}.failed"):
-            self._fail(told.get("error"))
+            self._fail(told)
         return None
 
-    def _fail(self, error: object) -> None:
-        about = error if isinstance(error, dict) else {}
-        if self._ending and about.get("code") == _EMPTY:
+    def _fail(self, told: dict[str, Any]) -> None:
+        error = told.get("error")
+        if self._ending and isinstance(error, dict) and error.get("code") == _EMPTY:
             self._answered = True
             return
-        raise reported(about.get("message") or about.get("code") or about.get("type") or "an error")
+        raise reported(told, foreign="error" not in told)

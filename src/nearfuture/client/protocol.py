@@ -148,13 +148,26 @@ def number_of(told: dict[str, Any], name: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def reported(said: object) -> ServerError:
-    r"""What a server says is wrong, in one line of bounded length.
+def reported(told: dict[str, Any], *, foreign: bool = False) -> ServerError:
+    r"""What a server says is wrong, in the form of any of the protocols, as one bounded line.
 
-    >>> str(reported("no room:\n try later"))
+    Args:
+        told: the message.
+        foreign: whether the form is that of another protocol than is spoken.
+
+    >>> str(reported({"error": {"message": "no room:\n try later"}}))
     'the server reports: no room: try later'
+    >>> str(reported({"type": "error", "code": "busy"}, foreign=True))
+    'the server reports: busy (does it speak another protocol there? choose --protocol or a path)'
     """
-    return ServerError(f"the server reports: {one_line(said)}")
+    error = told.get("error")
+    if isinstance(error, dict):
+        said = (error.get("message"), error.get("code"), error.get("type"))
+    else:
+        said = (error, told.get("message"), told.get("code"))
+    what = one_line(next((one for one in said if one), "an error"))
+    hint = " (does it speak another protocol there? choose --protocol or a path)" if foreign else ""
+    return ServerError(f"the server reports: {what}{hint}")
 
 
 def one_line(said: object) -> str:

@@ -38,10 +38,11 @@ def notes(found: Measurement) -> list[str]:
     connections = len({one.connection for one in found.played})
     lines = [
         f"recordings: {len(complete)} complete, {failed} failed; {seconds:.1f} s of audio, over "
-        f"{connections} connections"
+        f"{connections} {'connection' if connections == 1 else 'connections'}"
     ]
     lines += [f"failed {count} ×: {reason}" for reason, count in found.failures.most_common()]
-    lines += [*_words(found), *_speech(found), *_pace(found)]
+    if complete:
+        lines += [*_words(found), *_speech(found), *_pace(found)]
     return lines
 
 

@@ -74,8 +74,8 @@ class Vosk(Protocol):
     def read(self, message: Message) -> Caption | None:
         """A partial of the utterance at hand, or its result."""
         told = parsed(message, protocol=self.name)
-        if "error" in told:
-            raise reported(told["error"])
+        if "error" in told or told.get("type") == "error":
+            raise reported(told, foreign="type" in told)
         alternatives = told.get("alternatives")
         if isinstance(alternatives, list) and alternatives and isinstance(alternatives[0], dict):
             told = alternatives[0]

@@ -6,7 +6,7 @@ from nearfuture.runtime.dispatch import Dispatcher
 from nearfuture.runtime.engine import Engine, OfflineEngine
 from nearfuture.runtime.live import LiveStream
 from nearfuture.runtime.manifest import Manifest
-from nearfuture.runtime.meter import DispatchStats
+from nearfuture.runtime.meter import DispatchStats, Occupancy
 from nearfuture.runtime.model import Model, load
 from nearfuture.runtime.stream import Budget, Event, Stream
 from nearfuture.runtime.utterance import Utterances
@@ -22,6 +22,7 @@ __all__ = [
     "LiveStream",
     "Manifest",
     "Model",
+    "Occupancy",
     "OfflineEngine",
     "Stream",
     "Utterances",

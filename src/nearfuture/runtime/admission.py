@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfuture.error import NearfutureError
 
@@ -13,6 +15,8 @@ __all__ = ["Busy", "Load"]
 
 _ROUNDS = 256
 _SECONDS = 5.0
+
+_Array: TypeAlias = NDArray[np.float64]
 
 
 class Busy(NearfutureError):  # noqa: N818 - what it says, not that it failed
@@ -49,14 +53,17 @@ class Load:
 
     `T(N)` is how long a round of N streams takes on the idle machine, measured at the start for a
     few N and interpolated; `slowdown` is how much longer the rounds of the last seconds took than
-    `T` says of their sizes, everything included: reading, delivery, endings, neighbours. At load 1
-    a round of all streams lasts as long as the audio it computes, and beyond that they fall behind;
-    up to there a quantum waits for at most one round and is computed in the next.
+    `T` says of their sizes and of the tails in them, everything included: reading, delivery,
+    neighbours. At load 1 a round of all streams lasts as long as the audio it computes, and beyond
+    that they fall behind; up to there a quantum waits for at most one round and is computed in the
+    next.
 
     Args:
         sizes: of the rounds that were measured, ascending.
         seconds: that each of them took.
         quantum_s: audio of one quantum.
+        tails: sizes and seconds, likewise, of the tails of streams that end together; they count
+            as nothing unless given.
 
     >>> load = Load([1, 100], [0.005, 0.025], quantum_s=0.04)
     >>> load.of(100), load.of(0)
@@ -66,15 +73,23 @@ class Load:
     (1.25, 0.625)
     """
 
-    def __init__(self, sizes: Sequence[int], seconds: Sequence[float], *, quantum_s: float) -> None:
-        self._sizes = np.array([0, *sizes], np.float64)
-        self._seconds = np.array([0.0, *seconds])
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        seconds: Sequence[float],
+        *,
+        quantum_s: float,
+        tails: tuple[Sequence[int], Sequence[float]] = ((), ()),
+    ) -> None:
+        self._steps = _curve(sizes, seconds)
+        self._tails = _curve(*tails)
         self._quantum_s = quantum_s
         self._rounds: deque[tuple[float, float, float]] = deque(maxlen=_ROUNDS)
 
-    def record(self, size: int, seconds: float, *, now: float) -> None:
-        """A round of `size` streams took so long, and ended now."""
-        self._rounds.append((now, self._expected(size), seconds))
+    def record(self, size: int, seconds: float, *, now: float, tails: int = 0) -> None:
+        """A round of `size` streams and some tails took so long, and ended now."""
+        expected = float(np.interp(size, *self._steps)) + float(np.interp(tails, *self._tails))
+        self._rounds.append((now, expected, seconds))
 
     def slowdown(self, *, now: float | None = None) -> float:
         """Recent rounds took so many times as long as on the idle machine; 1 if there were none."""
@@ -84,7 +99,8 @@ class Load:
 
     def of(self, streams: int, *, now: float | None = None) -> float:
         """The load if so many streams are fed in real time."""
-        return self._expected(streams) * self.slowdown(now=now) / self._quantum_s
+        return float(np.interp(streams, *self._steps)) * self.slowdown(now=now) / self._quantum_s
 
-    def _expected(self, size: int) -> float:
-        return float(np.interp(size, self._sizes, self._seconds))
+
+def _curve(sizes: Sequence[int], seconds: Sequence[float]) -> tuple[_Array, _Array]:
+    return np.array([0.0, *sizes]), np.array([0.0, *seconds])

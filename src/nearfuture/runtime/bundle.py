@@ -41,10 +41,12 @@ class Bundle:
         manifest: what `model.json` says.
         folder: where the files are; for a zip file a temporary folder, which goes when the bundle
             does.
+        source: the name or path it was opened by.
     """
 
     manifest: Manifest
     folder: Path
+    source: str = ""
 
     @classmethod
     def open(cls, source: str | Path) -> Bundle:
@@ -61,7 +63,7 @@ class Bundle:
         path = MODELS / source if source in bundled() else Path(source)
         with _told_in_one_line(path):
             if path.is_dir():
-                return cls._checked(path)
+                return cls._checked(path, str(source))
             if path.is_file():
                 return cls._unzipped(path)
         raise NearfutureError(
@@ -75,7 +77,7 @@ class Bundle:
         return self.folder / name
 
     @classmethod
-    def _checked(cls, folder: Path) -> Bundle:
+    def _checked(cls, folder: Path, source: str) -> Bundle:
         if not (folder / MANIFEST).is_file():
             raise NearfutureError(f"{folder} holds no model: it has no {MANIFEST}")
         manifest = _manifest((folder / MANIFEST).read_bytes()[: LARGEST_MANIFEST + 1])
@@ -93,14 +95,14 @@ class Bundle:
                         f"{name} wants to read weights from {location!r}, which is no file of "
                         f"this bundle: do not trust it"
                     )
-        return cls(manifest, folder)
+        return cls(manifest, folder, source)
 
     @classmethod
     def _unzipped(cls, path: Path) -> Bundle:
         folder = Path(tempfile.mkdtemp(prefix="nearfuture-"))
         try:
             _unzip(path, folder)
-            bundle = cls._checked(folder)
+            bundle = cls._checked(folder, str(path))
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise

@@ -25,7 +25,7 @@ from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.cores import physical_cores
 from nearfuture.runtime.engine import Engine
 from nearfuture.runtime.live import LiveStream
-from nearfuture.runtime.meter import DispatchStats
+from nearfuture.runtime.meter import DispatchStats, Occupancy
 from nearfuture.runtime.opening import choose, empty_transcript, quanta_of
 from nearfuture.runtime.places import Places
 from nearfuture.runtime.precision import FLOAT32
@@ -57,7 +57,7 @@ class Dispatcher:
     Raises:
         NotStreamable: for a bidirectional bundle.
         NearfutureError: for a precision that the bundle does not have, where ONNX Runtime cannot
-            load a graph, and for limits that are not positive.
+            load a graph, for limits that are not positive, and for less than one thread.
 
     Source: Amodei et al., "Deep Speech 2", 2015, section 7 (Batch Dispatch).
 
@@ -88,6 +88,8 @@ class Dispatcher:
         ):
             if not limit > 0:
                 raise NearfutureError(f"{name} is {limit}: at least something must be allowed")
+        if threads is not None and threads < 1:
+            raise NearfutureError(f"threads is {threads}: a call needs at least one")
         self.manifest = bundle.manifest
         self.threads = physical_cores() if threads is None else threads
         self.precision = precision
@@ -165,6 +167,11 @@ class Dispatcher:
     def error(self) -> NearfutureError | None:
         """Why it serves no more streams: it failed, or was closed; None while it serves."""
         return self._places.over
+
+    def occupancy(self) -> Occupancy:
+        """Streams and load at this moment: what `stats` says of them, without its percentiles."""
+        self._refuse_in_a_child()
+        return self._places.occupancy()
 
     def stats(self) -> DispatchStats:
         """Streams, load and latencies at this moment."""

@@ -6,7 +6,8 @@ Shapes: `B` rows, `Q` samples of a quantum, `V` vocabulary, `T` frames that one 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.precision import FLOAT32, graph_name
 
-__all__ = ["Engine", "OfflineEngine", "Outputs", "State", "gather", "row", "scatter"]
+__all__ = ["Engine", "OfflineEngine", "Outputs", "State", "row"]
 
 State: TypeAlias = dict[str, NDArray[Any]]
 """The state of some rows: named arrays, rows first. A value: steps return new ones."""
@@ -134,25 +135,6 @@ class OfflineEngine:
         return log_probs, frames
 
 
-def gather(states: Sequence[State]) -> State:
-    """Several states as one, their rows one after another.
-
-    >>> gather([{"h": np.zeros((1, 2))}, {"h": np.ones((2, 2))}])["h"][:, 0].tolist()
-    [0.0, 1.0, 1.0]
-    """
-    return {name: np.concatenate([state[name] for state in states]) for name in states[0]}
-
-
-def scatter(state: State) -> list[State]:
-    """Each row as a state of its own, sharing no memory: the inverse of `gather`.
-
-    >>> [part["h"].tolist() for part in scatter({"h": np.array([1, 2])})]
-    [[1], [2]]
-    """
-    rows = len(next(iter(state.values())))
-    return [{name: x[b : b + 1].copy() for name, x in state.items()} for b in range(rows)]
-
-
 def row(outputs: Outputs, b: int) -> dict[int, NDArray[np.float32]]:
     """The valid log-probabilities (frames, V) of one row, for every head."""
     return {tau: log_probs[b, : frames[b]] for tau, (log_probs, frames) in outputs.items()}
@@ -175,11 +157,13 @@ def check_precision(bundle: Bundle, precision: str) -> None:
     if precision in (FLOAT32, *manifest.precisions):
         return
     there = ", ".join((FLOAT32, *manifest.precisions))
-    way_out = (
-        f"add it with: nearfuture quantize {manifest.name} --precision {precision}"
-        if manifest.kind == "streaming"
-        else "only streaming models have others"
-    )
+    command = f"nearfuture quantize {shlex.quote(bundle.source)} --precision {precision}"
+    if manifest.kind != "streaming":
+        way_out = "only streaming models have others"
+    elif Path(bundle.source) == bundle.folder:
+        way_out = f"add it with: {command}"
+    else:  # it came with this package, or from a zip file, and stays as it is
+        way_out = f"make a copy that has it with: {command} --to FOLDER"
     raise NearfutureError(
         f"{manifest.name} has no graphs in {precision!r}, only in {there}: {way_out}"
     )

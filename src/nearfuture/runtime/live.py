@@ -5,38 +5,29 @@ from __future__ import annotations
 import os
 import threading
 from time import perf_counter
-from typing import Protocol
 
 from numpy.typing import ArrayLike
 
 from nearfuture.budget import Latency
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.pcm import Quanta, as_samples
+from nearfuture.runtime.places import Places
 from nearfuture.runtime.seat import Quantum, Seat
 from nearfuture.runtime.stream import Budget
 
-__all__ = ["Host", "LiveStream"]
+__all__ = ["LiveStream"]
 
-
-class Host(Protocol):
-    """What a live stream needs of its dispatcher."""
-
-    def enqueue(self, seat: Seat, quanta: list[Quantum], *, took_s: float) -> None:
-        """More quanta are complete; cutting them took so long."""
-
-    def end(self, seat: Seat, quanta: list[Quantum], *, since: float) -> None:
-        """The stream has ended with these quanta."""
-
-    def leave(self, seat: Seat) -> None:
-        """The stream is to be forgotten."""
+_EARLY_S = 1.0
+"""Whose audio comes so long before it can have been spoken is no live speaker. Less is within what
+networks do: they hold back the first chunk and bring the next ones in a burst."""
 
 
 class LiveStream:
     """One live stream among many; made by `Dispatcher.open`, safe to use from any thread.
 
     Args:
-        host: the dispatcher.
-        seat: its place there.
+        places: of the dispatcher.
+        seat: its own place there.
         quanta: how samples become quanta.
         latency: of the head that commits, itemised, for the rate of this stream.
         frames: lookahead τ of that head.
@@ -45,7 +36,7 @@ class LiveStream:
 
     def __init__(
         self,
-        host: Host,
+        places: Places,
         seat: Seat,
         quanta: Quanta,
         *,
@@ -55,10 +46,11 @@ class LiveStream:
     ) -> None:
         self.latency = latency
         self.budget = Budget(frames, latency.worst_ms)
-        self._host, self._seat, self._quanta = host, seat, quanta
+        self._places, self._seat, self._quanta = places, seat, quanta
         self._most_waiting_s = most_waiting_s
         self._held = quanta.start()
         self._accepted_samples = 0
+        self._began: float | None = None
         self._finished = False
         self._cutting = threading.Lock()  # held while samples become quanta: they stay in order
         self._process = os.getpid()
@@ -100,11 +92,14 @@ class LiveStream:
         with self._cutting:
             self._refuse_if_over()
             self._refuse_if_too_much(len(pcm))
+            if self._began is None:
+                self._began = since
             cut, self._held = self._quanta.step(pcm, self._held)
             self._accepted_samples += len(pcm)
-            quanta = [Quantum(one, since, tail=False) for one in cut]
+            early = self._early(since)
+            quanta = [Quantum(one, since, tail=False, early=early) for one in cut]
             # Still under the lock: of two threads that accept at once, one is the first.
-            self._host.enqueue(self._seat, quanta, took_s=perf_counter() - since)
+            self._places.enqueue(self._seat, quanta, took_s=perf_counter() - since)
 
     def finish(self) -> None:
         """End the stream: when all that waits is computed, an event with `final=True` comes.
@@ -117,8 +112,10 @@ class LiveStream:
         with self._cutting:
             self._refuse_if_over()
             self._finished = True
-            rest = [Quantum(one, since, tail=True) for one in self._quanta.finish(self._held)]
-            self._host.end(self._seat, rest, since=since)
+            early = self._early(since)
+            cut = self._quanta.finish(self._held)
+            rest = [Quantum(one, since, tail=True, early=early) for one in cut]
+            self._places.end(self._seat, rest, since=since, early=early)
 
     def close(self) -> None:
         """Forget the stream: its place is free at once, and what waits is not computed.
@@ -126,7 +123,12 @@ class LiveStream:
         An event that is already on its way may still be delivered. Closing twice does nothing.
         """
         if os.getpid() == self._process:
-            self._host.leave(self._seat)
+            self._places.leave(self._seat)
+
+    def _early(self, now: float) -> bool:
+        """Whether the audio is well ahead of a speaker who began with the first sample."""
+        spoken_s = self._accepted_samples / self._quanta.resampler.rate
+        return self._began is not None and self._began + spoken_s > now + _EARLY_S
 
     def _refuse_if_over(self) -> None:
         if self._seat.error is not None:

@@ -8,9 +8,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DispatchStats", "Meter"]
+__all__ = ["DispatchStats", "Meter", "Occupancy", "latency_ms"]
 
 _WINDOW = 4096
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How full a dispatcher is at one moment.
+
+    Attributes:
+        streams: open now.
+        load: share of the time they need if all are fed in real time, see `Load`; 1 is all of it.
+        load_limit: over which no stream is opened.
+    """
+
+    streams: int
+    load: float
+    load_limit: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,14 +37,16 @@ class DispatchStats:
         most_streams: the most that may be open.
         load: share of the time they need if all are fed in real time, see `Load`; 1 is all of it.
         load_limit: over which no stream is opened.
-        behind_s: how long the oldest complete quantum has been waiting for its turn.
+        behind_s: how long the oldest complete quantum has been waiting for its text.
         opened, closed, refused, failed: streams since the start; `closed` are those that ended,
             were closed or failed, `failed` those of them that did for an error.
-        rounds: batches since the start.
+        rounds: batches of quanta since the start.
         batch_sizes: how many of them had how many streams.
         compute_p50_ms, compute_p98_ms: from a quantum being complete to its event, over the last
             few thousand events; None before the first.
-        final_p50_ms, final_p98_ms: from the end of a stream to its last event, likewise.
+        final_p50_ms, final_p98_ms: from the end of a stream to its last event, likewise. Audio that
+            came more than a second before it can have been spoken, such as a recording sent at
+            once, is in none of these latencies, nor in `behind_s`.
         spent_s: seconds since the start, by what they were spent on. `resample` is spent in the
             threads that bring audio, everything else in that of the engine.
     """
@@ -57,7 +74,7 @@ class Meter:
 
     >>> meter = Meter()
     >>> meter.round(2, compute_ms=[3.0, 4.0], final_ms=[], spent_s={"run": 0.002})
-    >>> meter.latency_ms()
+    >>> latency_ms(*meter.windows())
     {'compute_p50_ms': 3.5, 'compute_p98_ms': 3.98, 'final_p50_ms': None, 'final_p98_ms': None}
     """
 
@@ -76,17 +93,27 @@ class Meter:
         final_ms: list[float],
         spent_s: Mapping[str, float],
     ) -> None:
-        """A round of so many streams delivered events with these latencies."""
-        self.batch_sizes[steps] += 1
+        """A round of so many streams, or of tails only, had events with these latencies."""
+        if steps:
+            self.batch_sizes[steps] += 1
         self._compute_ms.extend(compute_ms)
         self._final_ms.extend(final_ms)
         for part, seconds in spent_s.items():
             self.spent_s[part] += seconds
 
-    def latency_ms(self) -> dict[str, float | None]:
-        """The percentiles of `DispatchStats`, by their names."""
-        return {
-            f"{kind}_p{percent}_ms": float(np.percentile(window, percent)) if window else None
-            for kind, window in (("compute", self._compute_ms), ("final", self._final_ms))
-            for percent in (50, 98)
-        }
+    def windows(self) -> tuple[list[float], list[float]]:
+        """Copies of the latest latencies, of events and of last events."""
+        return list(self._compute_ms), list(self._final_ms)
+
+
+def latency_ms(compute_ms: list[float], final_ms: list[float]) -> dict[str, float | None]:
+    """The percentiles of `DispatchStats`, by their names; it takes time, so hold no lock."""
+    return {
+        f"{kind}_p{percent}_ms": value
+        for kind, window in (("compute", compute_ms), ("final", final_ms))
+        for percent, value in zip(
+            (50, 98),
+            np.percentile(window, (50, 98)).tolist() if window else (None, None),
+            strict=True,
+        )
+    }

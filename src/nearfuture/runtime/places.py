@@ -6,13 +6,16 @@ import threading
 from collections import deque
 from collections.abc import Mapping, Sequence
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.admission import Busy, Load
-from nearfuture.runtime.live import LiveStream
-from nearfuture.runtime.meter import DispatchStats, Meter
+from nearfuture.runtime.meter import DispatchStats, Meter, Occupancy, latency_ms
 from nearfuture.runtime.pool import StatePool
 from nearfuture.runtime.seat import Quantum, Seat
+
+if TYPE_CHECKING:
+    from nearfuture.runtime.live import LiveStream
 
 __all__ = ["Places"]
 
@@ -75,12 +78,12 @@ class Places:
                 seat.waiting.extend(quanta)
                 self._queue(seat)
 
-    def end(self, seat: Seat, quanta: list[Quantum], *, since: float) -> None:
+    def end(self, seat: Seat, quanta: list[Quantum], *, since: float, early: bool) -> None:
         """A stream has ended with these quanta."""
         with self._changed:
             if not seat.closed:
                 seat.waiting.extend(quanta)
-                seat.ended_at = since
+                seat.ended_at, seat.ended_early = since, early
                 self._queue(seat)
 
     def leave(self, seat: Seat) -> None:
@@ -96,17 +99,27 @@ class Places:
             self._changed.notify()
             return list(self._open.values())
 
+    def occupancy(self) -> Occupancy:
+        """Streams and load at this moment."""
+        with self._changed:
+            streams = len(self._open)
+            return Occupancy(streams, self._load.of(streams, now=perf_counter()), self._most_load)
+
     def stats(self) -> DispatchStats:
         """Streams, load and latencies at this moment."""
         with self._changed:
+            windows = self._meter.windows()
+        latencies = latency_ms(*windows)  # not under the lock, which the engine waits for
+        with self._changed:
             now, meter = perf_counter(), self._meter
-            waiting = [seat.waiting[0].since for seat in self._ready if seat.waiting]
+            oldest = (seat.oldest for seat in self._open)
+            since = min((one.since for one in oldest if one and not one.early), default=now)
             return DispatchStats(
                 streams=len(self._open),
                 most_streams=self._most_streams,
                 load=self._load.of(len(self._open), now=now),
                 load_limit=self._most_load,
-                behind_s=max(0.0, now - min(waiting)) if waiting else 0.0,
+                behind_s=max(0.0, now - since),
                 opened=meter.opened,
                 closed=meter.closed,
                 refused=meter.refused,
@@ -114,7 +127,7 @@ class Places:
                 rounds=sum(meter.batch_sizes.values()),
                 batch_sizes=dict(sorted(meter.batch_sizes.items())),
                 spent_s=dict(meter.spent_s),
-                **meter.latency_ms(),
+                **latencies,
             )
 
     # The engine's thread.
@@ -137,7 +150,10 @@ class Places:
     def quanta(self, turn: Sequence[Seat]) -> list[tuple[Seat, Quantum]]:
         """The next quantum of each that has one."""
         with self._changed:
-            return [(seat, seat.waiting.popleft()) for seat in turn if seat.waiting]
+            steps = [(seat, seat.waiting.popleft()) for seat in turn if seat.waiting]
+            for seat, quantum in steps:
+                seat.computing = quantum
+            return steps
 
     def ending(self, turn: Sequence[Seat]) -> list[Seat]:
         """Those who need nothing more but their tail, also if they have said so just now."""
@@ -174,21 +190,22 @@ class Places:
         turn: Sequence[Seat],
         *,
         steps: int,
+        tails: int,
         took_s: float,
         compute_ms: list[float],
         final_ms: list[float],
         spent_s: Mapping[str, float],
     ) -> None:
-        """The turn is over: `steps` quanta and some tails took so long."""
+        """The turn is over: `steps` quanta and `tails` tails took so long."""
         with self._changed:
             for seat in turn:
-                seat.in_turn = False
+                seat.in_turn, seat.computing = False, None
                 if seat.closed:
                     self._free(seat)
                 else:
                     self._queue(seat)
             self._meter.round(steps, compute_ms=compute_ms, final_ms=final_ms, spent_s=spent_s)
-            self._load.record(steps, took_s, now=perf_counter())
+            self._load.record(steps, took_s, now=perf_counter(), tails=tails)
 
     # Under the lock.
 

@@ -44,8 +44,6 @@ class StatePool:
     >>> from nearfuture.runtime import Bundle, Engine
     >>> pool = StatePool(Engine(Bundle.open("digits")), slots=4)
     >>> slot = pool.take()
-    >>> pool.free
-    3
     >>> pool.reset(slot)
     >>> {len(array) for array in pool.gather([slot], rows=2).values()}
     {2}
@@ -59,11 +57,6 @@ class StatePool:
         self._newest: State = {}
         self._row: dict[int, int] = {}
         """Slots whose state is a row of the newest batch, and not in their slot."""
-
-    @property
-    def free(self) -> int:
-        """How many slots no stream has."""
-        return len(self._free)
 
     def take(self) -> int:
         """A slot that is free; what is in it is another stream's until `reset`."""

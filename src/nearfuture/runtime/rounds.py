@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from time import perf_counter
 
 import numpy as np
@@ -20,7 +21,7 @@ MOST_ENDINGS = 16
 """Streams that end in one round. The tail of one costs as much as several quanta, and when many end
 at once those that go on must not wait for all of them."""
 
-_SIZES = (1, 8, 32)
+_SIZES = (1, 8, MOST_ENDINGS, 32)
 _TIMES = 4
 
 
@@ -56,6 +57,7 @@ class Rounds:
         self._places.back(
             turn,
             steps=len(steps),
+            tails=len(ending),
             took_s=perf_counter() - began,
             compute_ms=compute_ms,
             final_ms=final_ms,
@@ -72,7 +74,10 @@ class Rounds:
     def _read(
         self, seat: Seat, log_probs: dict[int, NDArray[np.float32]], quantum: Quantum | None = None
     ) -> list[float]:
-        """Read one row, of a quantum or of the end, and deliver its event; its `compute_ms`."""
+        """Read one row, of a quantum or of the end, and deliver its event.
+
+        Its `compute_ms`, unless there was no event, or its audio had come early.
+        """
         if seat.closed:
             return []
         spent_s, began = self._batch.spent_s, perf_counter()
@@ -82,8 +87,12 @@ class Rounds:
             if quantum is None:
                 self._places.ended(seat)  # first, so that whoever is told finds the place free
                 assert seat.ended_at is not None
-                return [seat.tell(since=seat.ended_at, final=True)]
-            return [] if quantum.tail else [seat.tell(since=quantum.since)]
+                took_ms = seat.tell(since=seat.ended_at, final=True)
+                return [] if seat.ended_early else [took_ms]
+            if quantum.tail:
+                return []
+            took_ms = seat.tell(since=quantum.since)
+            return [] if quantum.early else [took_ms]
         except BaseException as error:
             self._places.failed(seat, error)
             return []
@@ -98,19 +107,24 @@ def calibrated(batch: Batch, slots: int, *, quantum_s: float) -> Load:
     """
     sizes = sorted({min(size, slots) for size in (*_SIZES, slots)})
     samples = np.zeros(batch.engine.quantum_samples, np.float32)
-    seconds = []
+    seconds, tails_s = [], []
     for size in sizes:
         taken = [batch.pool.take() for _ in range(size)]
         for slot in taken:
             batch.pool.reset(slot)
-        took = []
-        for _ in range(_TIMES):
-            began = perf_counter()
-            batch.step(taken, [samples] * size)
-            took.append(perf_counter() - began)
-        batch.finish(taken[:MOST_ENDINGS])
-        seconds.append(min(took))
+        seconds.append(_fastest(partial(batch.step, taken, [samples] * size)))
+        if size <= MOST_ENDINGS:
+            tails_s.append(_fastest(partial(batch.finish, taken)))
         for slot in taken:
             batch.pool.give_back(slot)
     batch.spent_s.clear()
-    return Load(sizes, seconds, quantum_s=quantum_s)
+    return Load(sizes, seconds, quantum_s=quantum_s, tails=(sizes[: len(tails_s)], tails_s))
+
+
+def _fastest(run: Callable[[], object]) -> float:
+    took = []
+    for _ in range(_TIMES):
+        began = perf_counter()
+        run()
+        took.append(perf_counter() - began)
+    return min(took)

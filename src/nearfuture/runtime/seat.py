@@ -25,11 +25,14 @@ class Quantum:
         samples: at the model's rate, at most a quantum of them.
         since: when they were complete (`time.perf_counter`).
         tail: whether only the end of the stream completed them: they get no event of their own.
+        early: whether they came well before they were due in real time, as those of a recording
+            that is sent at once do: that they wait says nothing of the server.
     """
 
     samples: NDArray[np.float32]
     since: float
     tail: bool
+    early: bool
 
 
 class Seat:
@@ -44,7 +47,9 @@ class Seat:
 
     Attributes:
         waiting: quanta to be computed.
+        computing: the one that is being computed; None between rounds.
         ended_at: when its end was announced (`time.perf_counter`); None before.
+        ended_early: whether that was well before it was due, see `Quantum`.
         closed: whether nothing is to be delivered any more.
         queued: whether it is in the queue for the next turn.
         in_turn: whether a batch that is being computed has it.
@@ -60,7 +65,9 @@ class Seat:
     ) -> None:
         self.reading = reading
         self.waiting: deque[Quantum] = deque()
+        self.computing: Quantum | None = None
         self.ended_at: float | None = None
+        self.ended_early = False
         self.closed = self.queued = self.in_turn = False
         self.slot: int | None = None
         self.error: Exception | None = None
@@ -76,6 +83,11 @@ class Seat:
         """Whether all it still needs is its tail."""
         return not self.closed and not self.waiting and self.ended_at is not None
 
+    @property
+    def oldest(self) -> Quantum | None:
+        """The quantum whose text it has waited for longest."""
+        return self.computing or (self.waiting[0] if self.waiting else None)
+
     def tell(self, *, since: float, final: bool = False) -> float:
         """Deliver an event; returns its `compute_ms`."""
         event = self.reading.event(since=since, final=final)
@@ -84,7 +96,6 @@ class Seat:
 
     def tell_error(self, error: Exception) -> None:
         """Deliver the error that ends the stream; whoever takes it cannot fail in turn."""
-        self.error = error
         if self._failed is None:
             return
         try:

@@ -99,12 +99,12 @@ class Service:
         for one in dispatchers:
             if one.error is not None:
                 return Refused("internal", str(one.error))
-            stats = one.stats()
-            if stats.streams and stats.load > stats.load_limit:
+            here = one.occupancy()
+            if here.streams and here.load > here.load_limit:
                 return Refused(
                     "busy",
-                    f"the {stats.streams} open streams are a load of {stats.load:.2f}, over the "
-                    f"limit of {stats.load_limit:.2f}: try again later, or ask another server",
+                    f"the {here.streams} open streams are a load of {here.load:.2f}, over the "
+                    f"limit of {here.load_limit:.2f}: try again later, or ask another server",
                 )
         return None
 

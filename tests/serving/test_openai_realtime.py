@@ -362,6 +362,19 @@ def test_a_container_is_refused_by_name(raw: ClientConnection) -> None:
     assert closed.value.rcvd.code == 1007
 
 
+def test_samples_that_are_no_numbers_are_told_as_such(raw: ClientConnection) -> None:
+    file = io.BytesIO()
+    silence = np.full(4800, np.nan, np.float32)
+    soundfile.write(file, silence, 24000, format="WAV", subtype="FLOAT")
+    audio = base64.b64encode(file.getvalue()).decode()
+    (told,) = events_of(raw, {"type": "input_audio_buffer.append", "audio": audio})
+    assert told["error"]["code"] == "bad_audio"
+    with pytest.raises(websockets.ConnectionClosedError) as closed:
+        raw.recv(timeout=30)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1007
+
+
 def test_ten_megabytes_in_one_message_are_too_many(server: Live, raw: ClientConnection) -> None:
     raw.send(json.dumps(PLAIN))
     with suppress(websockets.ConnectionClosed):

@@ -98,6 +98,7 @@ class _Dialogue:
         if self._hearing is None:
             return self._result("", ())
         await self._hearing.end(for_good=self.over)
+        self.over = self._hearing.over
         return self._result(*self._hearing.taken())
 
     async def close(self) -> None:
@@ -171,11 +172,8 @@ class _Hearing:
                 f"the WAV has {self._reader.rate} samples per second, but the stream "
                 f"{self._session.rate}: name its rate in the config",
             )
-        try:
-            await self._session.hear(samples)
-        except Refused:
-            raise
-        except NearfutureError:
+        await self._session.hear(samples)
+        if self._session.cut_off:
             await self._until(lambda: self.over)  # the server stops: these are its last words
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):
@@ -185,7 +183,7 @@ class _Hearing:
         """End the utterance at hand, or the stream."""
         self._session.final_ms = None
         await (self._session.finish() if for_good else self._session.flush())
-        await self._until(lambda: self._session.final_ms is not None)
+        await self._until(lambda: self.over or self._session.final_ms is not None)
 
     async def close(self) -> None:
         """Forget the stream."""

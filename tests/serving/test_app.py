@@ -158,6 +158,11 @@ def test_a_limit_that_is_none(name: str, value: float) -> None:
         Limits(**{name: value})  # type: ignore[arg-type]
 
 
+def test_less_audio_that_may_wait_than_can_be_computed() -> None:
+    with pytest.raises(NearfutureError, match=r"0\.2 s of audio may wait: at least 1 s"):
+        Limits(most_waiting_s=0.2)
+
+
 def test_a_model_that_is_not_served(served: Served) -> None:
     with pytest.raises(Refused, match="there is no model 'x' here: digits"):
         served.service.dispatcher("x")

@@ -146,6 +146,22 @@ def test_what_comes_after_a_cut_is_dropped(
     run(main)
 
 
+def test_a_cut_right_behind_a_flush_still_ends_the_stream(engine: Dispatcher) -> None:
+    async def main() -> None:
+        async with Session(engine) as session:
+            await session.hear(SPEECH[:9001])
+            await session.flush()
+            session.cut()
+            updates = await ended(session)
+        ends = [update for update in updates if update.final]
+        assert [(update.committed != "", update.ended) for update in ends] == [
+            (True, False),
+            (False, True),
+        ]
+
+    run(main)
+
+
 def test_a_cut_ends_who_waits_to_be_heard() -> None:
     async def main() -> None:
         with dispatcher(most_waiting_s=1.0) as engine:
@@ -206,8 +222,8 @@ def test_a_close_at_any_point_frees_the_place_and_wakes_everybody(engine: Dispat
             session = Session(engine)
             reading = asyncio.create_task(ended(session))
             await session.hear(SPEECH[:heard])
-            await session.close()
-            await session.close()
+            session.close()
+            session.close()
             await reading
             assert engine.stats().streams == 0
             with pytest.raises(NearfutureError, match="closed"):
@@ -224,7 +240,7 @@ def test_a_close_ends_who_waits_to_be_heard() -> None:
             session = Session(engine, limits=Limits(most_waiting_s=1.0))
             hearing = asyncio.create_task(session.hear(np.zeros(8000 * 600, np.int16)))
             await asyncio.sleep(0.1)
-            await session.close()
+            session.close()
             with pytest.raises(NearfutureError, match=r"closed|ended"):
                 await hearing
 

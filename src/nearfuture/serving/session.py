@@ -105,6 +105,8 @@ class Session:
         self.final_ms: float | None = None
         self._asked_s: float | None = None  # when an end was asked for, on the loop's clock
         self._one_at_a_time = asyncio.Lock()  # hear, flush and finish keep their order
+        self._asked = self._answered = 0  # ends
+        self._fresh = True  # no end was asked for since the audio
         self._unread = 0
         self._base_ms, self._base_utterance = 0.0, 0  # of what was flushed
         self._over = asyncio.Event()  # the last event of the dispatcher's stream is out
@@ -113,6 +115,11 @@ class Session:
         self._live: LiveStream | None = self._opened(again=False)
         self.latency: Latency = self._live.latency
         self.budget: Budget = self._live.budget
+
+    @property
+    def complete(self) -> bool:
+        """Whether all it was given has its text: it has ended, or was flushed and given no more."""
+        return not self._fresh and self._answered == self._asked
 
     @property
     def waiting_s(self) -> float:
@@ -213,19 +220,11 @@ class Session:
         self.cut_off = True
         if not self._finished and not self._closed:
             self._finished = True
-            if self._live is None:
-                self.abandon()
-            else:
-                self._asked_s = self._loop.time()
-                with contextlib.suppress(NearfutureError):  # a flush has just asked for it
-                    self._live.finish()
+            with contextlib.suppress(NearfutureError):  # a flush has just asked for it
+                self._end()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Forget the stream at once; closing twice does nothing."""
-        self.abandon()
-
-    def abandon(self) -> None:
-        """What `close` does, for those who cannot wait."""
         if self._closed:
             return
         self._closed = True
@@ -245,7 +244,7 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        self.close()
 
     def _opened(self, *, again: bool) -> LiveStream:
         return self._dispatcher.open(
@@ -270,6 +269,7 @@ class Session:
         """End the dispatcher's stream: for a flush, or for good."""
         live = self._again()
         self._asked_s = self._loop.time()
+        self._asked, self._fresh = self._asked + 1, False
         try:
             live.finish()
         except NearfutureError as error:
@@ -310,6 +310,7 @@ class Session:
                 raise _broken(live.error) from error
             raise Refused("bad_audio", str(error)) from error
         self.heard_s += seconds
+        self._fresh = True
 
     def _update(self, event: Event, *, ended: bool) -> Update:
         text = event.committed
@@ -340,6 +341,7 @@ class Session:
         if self._asked_s is not None:
             self.final_ms = 1000 * (self._loop.time() - self._asked_s)
         self.ended = update.ended
+        self._answered += 1
         self._base_ms, self._base_utterance = update.audio_ms, update.utterance + 1
 
     def _refuse_if_over(self) -> None:

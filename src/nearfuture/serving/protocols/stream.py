@@ -81,7 +81,7 @@ class _Stream:
     async def _leave(self) -> None:
         """Free the place: before the goodbye, so that a client that comes back finds it free."""
         if self._session is not None:
-            await self._session.close()
+            self._session.close()
 
     async def _greet(self) -> bool:
         """Take the hello; False if the client leaves before it."""
@@ -111,7 +111,7 @@ class _Stream:
         budget_ms = self._hello.get("budget_ms")
         endpoint = _endpoint(self._hello, self._service.settings.endpoint)
         if self._session is not None:
-            await self._session.close()
+            self._session.close()
         self._session = await self._service.session(
             model=model,
             rate=self._reader.rate,

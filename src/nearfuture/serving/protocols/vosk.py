@@ -18,9 +18,9 @@ from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, first_of
 from nearfuture.serving.limits import Refused
-from nearfuture.serving.pcm import PcmReader, as_rate
+from nearfuture.serving.pcm import PcmReader
 from nearfuture.serving.protocols.vosk_message import Command, Config, parse, partial, result
-from nearfuture.serving.service import Service
+from nearfuture.serving.service import KEY_PROTOCOL, Service
 from nearfuture.serving.session import Session, Update
 
 __all__ = ["DEFAULT_RATE", "routes"]
@@ -37,7 +37,7 @@ def routes(service: Service) -> list[BaseRoute]:
 
     async def endpoint(websocket: WebSocket) -> None:
         try:
-            connection = await Connection.accept(websocket, service)
+            connection = await Connection.accept(websocket, service, _subprotocol(websocket))
         except Gone:
             return
         dialogue = _Dialogue(service)
@@ -54,6 +54,12 @@ def routes(service: Service) -> list[BaseRoute]:
             await dialogue.close()
 
     return [WebSocketRoute("/vosk", endpoint)]
+
+
+def _subprotocol(websocket: WebSocket) -> str | None:
+    """Any that a browser offers beside its key, which wants to hear of one; there is none here."""
+    offered = websocket.scope.get("subprotocols", [])
+    return next((name for name in offered if not name.startswith(KEY_PROTOCOL)), None)
 
 
 class _Dialogue:
@@ -108,7 +114,7 @@ class _Dialogue:
 
     def _configure(self, config: Config) -> None:
         if config.sample_rate is not None:
-            rate = as_rate(config.sample_rate)
+            rate = config.sample_rate
             if self._hearing is not None and rate != self._rate:
                 raise Refused(
                     "bad_request",
@@ -188,7 +194,7 @@ class _Hearing:
     async def close(self) -> None:
         """Forget the stream."""
         self._following.cancel()
-        await self._session.close()
+        self._session.close()
 
     def _behind_ms(self) -> float:
         computed_ms = 0.0 if self._now is None else self._now.audio_ms

@@ -22,7 +22,6 @@ from nearfuture.serving import server
 from nearfuture.serving.limits import Limits, Refused, Settings
 from nearfuture.serving.server import Address, bound
 from nearfuture.serving.service import Service
-from tests.serving.nonsense import TEXT, frame
 from tests.serving.served import (
     SAMPLES,
     Served,
@@ -38,6 +37,11 @@ from tests.serving.served import (
 from tests.serving.served import until_the_end as rest
 
 SPEECH = said("flite-slt-720")
+UPLOAD = (
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
+)
+"""The begin of one."""
 KEY = Settings(api_key="se+cret", limits=Limits(drain_s=0.1))
 
 
@@ -141,13 +145,9 @@ def test_connections_are_counted_over_all_ports(engine: Dispatcher) -> None:
 
 
 def test_a_body_that_stands_still_is_given_up(engine: Dispatcher) -> None:
-    head = (
-        b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
-        b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
-    )
     with running(engine, idle_s=0.3) as served:
         with socket.create_connection(("127.0.0.1", served.port)) as raw:
-            raw.sendall(head)
+            raw.sendall(UPLOAD)
             raw.settimeout(30)
             answer = b""
             while data := raw.recv(10_000):
@@ -181,7 +181,7 @@ def test_a_whole_body_may_be_heard_for_longer_than_a_client_may_be_silent(
 def test_a_second_signal_waits_for_nobody(
     engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither for streams nor for a client that does not answer the goodbye."""
+    """Neither for streams nor for an upload that is on its way."""
     monkeypatch.setattr(server, "_GRACE_S", 600)
     told: list[Callable[[], None]] = []
 
@@ -191,20 +191,15 @@ def test_a_second_signal_waits_for_nobody(
         yield
 
     monkeypatch.setattr(server, "_signals", signals)
-    request = (
-        b"GET /stream HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
-    )
     with socket.socket() as raw, running(engine, drain_s=600.0) as served:
         raw.connect(("127.0.0.1", served.port))
-        raw.sendall(request)
-        assert b" 101 " in raw.recv(1000)
-        raw.sendall(frame(TEXT, b'{"type": "hello"}'))
-        assert soon(lambda: served.service.streams == 1)
-        for _ in range(2):
-            served.loop.call_soon_threadsafe(told[0])
-            # uvicorn waits 10 s for the answer to a goodbye
-            assert soon(lambda: not served.loop.is_running(), 8)
+        raw.sendall(UPLOAD)
+        with served.connect() as client:
+            hello(client)
+            assert soon(lambda: served.service.connections == 2)
+            for _ in range(2):
+                served.loop.call_soon_threadsafe(told[0])
+            assert soon(lambda: not served.loop.is_running(), 30)
 
 
 def test_the_key_is_not_shown() -> None:

@@ -1,23 +1,47 @@
 """The doors of the server: keys, sizes, health, metrics, and ports of their own."""
 
+import asyncio
 import json
+import socket
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Dispatcher, Model
+from nearfuture.serving import server
 from nearfuture.serving.limits import Limits, Refused, Settings
 from nearfuture.serving.server import Address, bound
-from tests.serving.served import Served, hello, running, said, send, stream, transcript
+from nearfuture.serving.service import Service
+from tests.serving.served import (
+    SAMPLES,
+    Served,
+    hello,
+    no_complaints,
+    running,
+    said,
+    send,
+    soon,
+    stream,
+    transcript,
+)
 from tests.serving.served import until_the_end as rest
 
 SPEECH = said("flite-slt-720")
+UPLOAD = (
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
+)
+"""The begin of one."""
 KEY = Settings(api_key="se+cret", limits=Limits(drain_s=0.1))
 
 
@@ -78,6 +102,104 @@ def test_with_the_key_all_is_well(engine: Dispatcher) -> None:
 def test_a_key_that_no_header_can_carry(key: str) -> None:
     with pytest.raises(NearfutureError, match="API key"):
         Settings(api_key=key)
+
+
+@pytest.mark.parametrize(
+    ("path", "offered", "chosen"),
+    [
+        ("/stream", ["nearfuture.stream.v1"], "nearfuture.stream.v1"),
+        ("/stream", ["nearfuture.stream.v9"], None),
+        ("/v1/realtime", ["openai-beta.realtime-v1", "realtime"], "realtime"),
+        ("/vosk", ["any"], "any"),
+        ("/vosk", [], None),
+    ],
+)
+def test_a_browser_is_told_a_subprotocol_other_than_its_key(
+    engine: Dispatcher, path: str, offered: list[str], chosen: str | None
+) -> None:
+    key = "openai-insecure-api-key.se+cret"
+    with running(engine, settings=KEY) as served:
+        for names in ([key, *offered], [*offered, key]):
+            with served.connect(path, subprotocols=names) as client:
+                assert client.subprotocol == chosen
+
+
+@pytest.mark.parametrize("path", ["/stream", "/vosk", "/nowhere"])
+def test_a_wrong_key_is_no_error_of_the_server(engine: Dispatcher, path: str) -> None:
+    with running(engine, settings=KEY) as served, no_complaints():
+        for _ in range(3):
+            with pytest.raises(InvalidStatus, match="401"), served.connect(path):
+                pass
+
+
+def test_connections_are_counted_over_all_ports(engine: Dispatcher) -> None:
+    with running(engine, roots=["stream", "vosk"], most_connections=2) as served:
+        urls = [f"ws://127.0.0.1:{port}" for port in served.ports]
+        with connect(urls[1]), connect(urls[2]):
+            for url in (f"{urls[0]}/stream", *urls[1:]):
+                with pytest.raises(InvalidStatus, match="503"), connect(url):
+                    pass
+        assert soon(lambda: served.service.connections == 0)
+        with connect(urls[1]):
+            pass
+
+
+def test_a_body_that_stands_still_is_given_up(engine: Dispatcher) -> None:
+    with running(engine, idle_s=0.3) as served:
+        with socket.create_connection(("127.0.0.1", served.port)) as raw:
+            raw.sendall(UPLOAD)
+            raw.settimeout(30)
+            answer = b""
+            while data := raw.recv(10_000):
+                answer += data
+        assert b" 408 " in answer[:20]
+        assert b'"idle"' in answer
+        assert soon(lambda: served.service.connections == 0)
+
+
+def test_a_whole_body_may_be_heard_for_longer_than_a_client_may_be_silent(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = Service.session
+
+    async def slowly(self: Service, **options: Any) -> Any:
+        await asyncio.sleep(1.0)
+        return await begun(self, **options)
+
+    monkeypatch.setattr(Service, "session", slowly)
+    file = SAMPLES / "flite-slt-720.flac"
+    with running(engine, idle_s=0.3) as served, file.open("rb") as upload:
+        answer = httpx.post(
+            f"http://127.0.0.1:{served.port}/v1/audio/transcriptions",
+            data={"model": "digits"},
+            files={"file": upload},
+            timeout=60,
+        )
+    assert answer.status_code == 200
+
+
+def test_a_second_signal_waits_for_nobody(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither for streams nor for an upload that is on its way."""
+    monkeypatch.setattr(server, "_GRACE_S", 600)
+    told: list[Callable[[], None]] = []
+
+    @contextmanager
+    def signals(_: object, tell: Callable[[], None]) -> Iterator[None]:
+        told.append(tell)
+        yield
+
+    monkeypatch.setattr(server, "_signals", signals)
+    with socket.socket() as raw, running(engine, drain_s=600.0) as served:
+        raw.connect(("127.0.0.1", served.port))
+        raw.sendall(UPLOAD)
+        with served.connect() as client:
+            hello(client)
+            assert soon(lambda: served.service.connections == 2)
+            for _ in range(2):
+                served.loop.call_soon_threadsafe(told[0])
+            assert soon(lambda: not served.loop.is_running(), 30)
 
 
 def test_the_key_is_not_shown() -> None:
@@ -156,6 +278,11 @@ def test_certificates_that_cannot_be_used(engine: Dispatcher, tls: tuple[str, st
 def test_a_limit_that_is_none(name: str, value: float) -> None:
     with pytest.raises(NearfutureError, match=name):
         Limits(**{name: value})  # type: ignore[arg-type]
+
+
+def test_less_audio_that_may_wait_than_can_be_computed() -> None:
+    with pytest.raises(NearfutureError, match=r"0\.2 s of audio may wait: at least 1 s"):
+        Limits(most_waiting_s=0.2)
 
 
 def test_a_model_that_is_not_served(served: Served) -> None:

@@ -1,25 +1,32 @@
 """Clients that break off, do not read, send nonsense, or come in crowds: no one else notices."""
 
 import asyncio
+import base64
+import io
 import json
 import socket
 import struct
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection
 
-from nearfuture.runtime import Dispatcher, Model
+from nearfuture.runtime import Dispatcher, Model, load
 from nearfuture.serving import server, transport
 from nearfuture.serving.connection import Connection, Gone
 from nearfuture.serving.limits import Limits, Refused, Settings
+from nearfuture.serving.pcm import PcmReader
 from nearfuture.serving.service import Service
 from tests.serving.nonsense import CLOSE, TEXT, frame
 from tests.serving.served import (
+    Samples,
     Served,
     dispatcher,
     hello,
@@ -352,6 +359,120 @@ def test_who_does_not_finish_in_time_gets_the_tail_of_what_was_heard(
         assert transcript(updates) == offline.transcribe(SPEECH[:9000]).committed
         assert updates[-1]["ended"]
         assert client.protocol.close_code in (1000, 1012)
+
+
+def slowed(engine: Dispatcher, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Have each step of an engine take so long, at least."""
+    step = engine._batch.step
+
+    def slowly(*arguments: Any) -> Any:
+        time.sleep(seconds)
+        return step(*arguments)
+
+    monkeypatch.setattr(engine._batch, "step", slowly)
+
+
+def talking(client: ClientConnection, messages: Sequence[str | bytes]) -> threading.Thread:
+    """One message after another, 20 ms apart, whatever the server does meanwhile."""
+
+    def talk() -> None:
+        with suppress(ConnectionClosed):
+            for message in messages:
+                client.send(message)
+                time.sleep(0.02)
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    return thread
+
+
+def test_who_goes_on_talking_gets_the_tail_of_what_was_heard(
+    offline: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with dispatcher() as engine, running(engine, drain_s=0.3) as served:
+        slowed(engine, monkeypatch, 0.04)
+        with served.connect() as client:
+            hello(client, budget_ms=400, endpoint=None)
+            data = said(*["flite-slt-720"] * 20, pause_s=0.1).tobytes()
+            thread = talking(client, [data[at : at + 320] for at in range(0, len(data), 320)])
+            time.sleep(0.5)
+            served.stop()
+            *_, last = until_the_end(client)
+            thread.join(60)
+            assert last["type"] == "update", last
+            assert last["ended"]
+            heard = round(last["audio_ms"] * 8)
+            speech = np.frombuffer(data, np.int16)[:heard]
+            assert last["committed"] == offline.transcribe(speech).committed != ""
+            assert client.protocol.close_code == 1000
+
+
+def as_mulaw(samples: Samples) -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, samples, 8000, format="RAW", subtype="ULAW")
+    return file.getvalue()
+
+
+def test_who_goes_on_talking_in_realtime_has_the_item_completed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with dispatcher() as engine, running(engine, drain_s=0.3) as served:
+        slowed(engine, monkeypatch, 0.04)
+        with served.connect("/v1/realtime") as client:
+            heard = {"format": {"type": "audio/pcmu"}, "turn_detection": None}
+            session = {"type": "transcription", "audio": {"input": heard}}
+            client.send(json.dumps({"type": "session.update", "session": session}))
+            data = as_mulaw(said(*["flite-slt-720"] * 20, pause_s=0.1))
+            pieces = [data[at : at + 160] for at in range(0, len(data), 160)]
+            append = "input_audio_buffer.append"
+            thread = talking(
+                client,
+                [
+                    json.dumps({"type": append, "audio": base64.b64encode(piece).decode()})
+                    for piece in pieces
+                ],
+            )
+            time.sleep(0.5)
+            served.stop()
+            *_, completed, error = until_the_end(client)
+            thread.join(60)
+            assert error["error"]["code"] == "draining"
+            assert client.protocol.close_code == 1012
+            assert completed["type"].endswith("transcription.completed")
+            size = round(completed["usage"]["seconds"] * 8000)
+            spoken = PcmReader("mulaw", rate=8000).read(data[:size])
+            assert completed["transcript"] == load("digits").transcribe(spoken).committed != ""
+
+
+def test_who_goes_on_talking_to_vosk_gets_a_last_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    speech = said(*["flite-slt-720"] * 20, pause_s=0.1)
+    model = load("digits")
+    with dispatcher() as engine, running(engine, drain_s=0.3) as served:
+        slowed(engine, monkeypatch, 0.04)
+        with served.connect("/vosk") as client:
+            sent, reply = 0, {}
+            with suppress(ConnectionClosed):
+                while True:
+                    client.send(speech[sent : sent + 800].tobytes())
+                    reply = receive(client)
+                    sent += 800
+                    if sent == 8000:
+                        served.stop()
+            assert client.protocol.close_code == 1000
+        # The last of them was heard, or came after the end.
+        assert reply["text"] in [model.transcribe(speech[:n]).committed for n in (sent - 800, sent)]
+        assert reply["text"]
+
+
+def test_who_has_said_hello_and_nothing_else_keeps_no_server_from_stopping(
+    engine: Dispatcher,
+) -> None:
+    with running(engine, drain_s=0.1) as served, served.connect() as client:
+        hello(client)
+        served.stop()
+        (last,) = until_the_end(client)
+        assert (last["committed"], last["ended"]) == ("", True)
+        assert client.protocol.close_code == 1000
 
 
 def test_text_where_audio_is_due_and_audio_where_text_is(served: Served, offline: Model) -> None:

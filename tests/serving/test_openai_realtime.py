@@ -362,6 +362,19 @@ def test_a_container_is_refused_by_name(raw: ClientConnection) -> None:
     assert closed.value.rcvd.code == 1007
 
 
+def test_samples_that_are_no_numbers_are_told_as_such(raw: ClientConnection) -> None:
+    file = io.BytesIO()
+    silence = np.full(4800, np.nan, np.float32)
+    soundfile.write(file, silence, 24000, format="WAV", subtype="FLOAT")
+    audio = base64.b64encode(file.getvalue()).decode()
+    (told,) = events_of(raw, {"type": "input_audio_buffer.append", "audio": audio})
+    assert told["error"]["code"] == "bad_audio"
+    with pytest.raises(websockets.ConnectionClosedError) as closed:
+        raw.recv(timeout=30)
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1007
+
+
 def test_ten_megabytes_in_one_message_are_too_many(server: Live, raw: ClientConnection) -> None:
     raw.send(json.dumps(PLAIN))
     with suppress(websockets.ConnectionClosed):
@@ -459,6 +472,25 @@ def test_a_server_that_stops_while_nothing_was_said_since_the_commit(engine: Dis
             while True:
                 websocket.recv(timeout=30)
         assert websocket.protocol.close_code == 1012
+
+
+def test_a_stream_that_was_committed_counts_as_finished(engine: Dispatcher) -> None:
+    pcm = spoken(CLIPS[0], pause_s=0.1, rate=24000)
+    append = json.dumps({**PLAIN, "audio": base64.b64encode(pcm.tobytes()).decode()})
+    commit = '{"type": "input_audio_buffer.commit"}'
+    update = json.dumps({"type": "session.update", "session": wanted(silence_ms=None)})
+    for rest, finished in (((), "true"), ((append,), "false")):
+        with live(engine) as server:
+            with connect(f"ws://{server.address}/v1/realtime") as websocket:
+                for message in (update, append, commit, *rest):
+                    websocket.send(message)
+                while not json.loads(websocket.recv(timeout=30))["type"].endswith("completed"):
+                    pass
+                if rest:
+                    assert json.loads(websocket.recv(timeout=30))["type"].endswith("delta")
+            server.wait_until_free()
+            page = server.served.get("/metrics")[1].decode()
+            assert f'ended_total{{finished="{finished}",model="digits"}} 1.0' in page
 
 
 def test_a_server_that_stops_says_so(engine: Dispatcher, digits: Model) -> None:

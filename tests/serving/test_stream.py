@@ -2,6 +2,7 @@
 
 import json
 import struct
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 import soxr
 from websockets.exceptions import InvalidStatus
 
-from nearfuture.runtime import Model, load
+from nearfuture.runtime import Dispatcher, Model, load
 from tests.serving.served import (
     Served,
     hello,
     receive,
+    running,
     said,
     send,
     stream,
@@ -130,6 +132,47 @@ def test_a_wav_header_in_pieces_says_the_rate(served: Served) -> None:
         send(client, "finish")
         expected = load("digits", 400).transcribe(samples, 16_000)
         assert transcript(until_the_end(client)) == expected.committed
+
+
+def test_a_wav_header_behind_a_flush(served: Served, offline: Model) -> None:
+    with served.connect() as client:
+        hello(client, rate=16_000, budget_ms=400)
+        send(client, "flush")
+        assert receive(client)["final"]
+        client.send(wav(WORDS, 8000))
+        assert receive(client)["rate"] == 8000
+        send(client, "finish")
+        updates = until_the_end(client)
+        assert client.protocol.close_code == 1000
+    assert transcript(updates) == offline.transcribe(WORDS).committed
+
+
+def test_a_long_utterance_is_not_told_again_and_again(served: Served) -> None:
+    speech = said(*["flite-slt-720"] * 10)
+    *updates, last = stream(served, speech, budget_ms=400, endpoint=None)
+    for update in updates:
+        assert all(word["end_ms"] >= update["audio_ms"] - 10_000 for word in update["words"])
+    before = updates[-1]["words"]
+    assert 4 < len(before) < len(last["words"])
+    assert all(word in last["words"] for word in before[:-1])  # the last one may still grow
+
+
+def test_the_usual_rate_is_that_of_the_model(engine: Dispatcher) -> None:
+    class Wide:
+        """The digits, as a model of 16 kHz would describe itself."""
+
+        manifest = replace(engine.manifest, rate=16_000)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(engine, name)
+
+    with running(engine) as served:
+        served.service._dispatchers["wide"] = Wide()  # type: ignore[assignment]
+        for fields in ({}, {"rate": None}, {"rate": None, "version": None, "encoding": None}):
+            with served.connect() as client:
+                assert hello(client, model="wide", **fields)["rate"] == 16_000
+            with served.connect() as client:
+                assert hello(client, **fields)["rate"] == 8000
 
 
 def test_ready_says_what_is_promised(served: Served, offline: Model) -> None:

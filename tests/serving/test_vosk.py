@@ -5,10 +5,12 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import suppress
+from io import BytesIO
 from typing import Any
 
 import numpy as np
 import pytest
+import soundfile
 import websockets
 from hypothesis import given
 from hypothesis import strategies as st
@@ -316,6 +318,16 @@ def test_a_container_is_refused_by_name(server: Live, kind: bytes) -> None:
     with connect(f"ws://{server.vosk}") as websocket:
         websocket.send(kind + bytes(3000))
         refused(websocket, 1007, "")
+
+
+@pytest.mark.parametrize("value", [np.nan, 5000.0])
+def test_samples_that_are_no_sound_end_the_connection(server: Live, value: float) -> None:
+    file = BytesIO()
+    soundfile.write(file, np.full(1600, value, np.float32), 8000, format="WAV", subtype="FLOAT")
+    with connect(f"ws://{server.vosk}") as websocket:
+        websocket.send(file.getvalue())
+        refused(websocket, 1007, "")
+    server.wait_until_free()
 
 
 def test_ten_megabytes_in_one_message_are_too_many(server: Live) -> None:

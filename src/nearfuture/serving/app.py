@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from nearfuture import __version__
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.protocols import PROTOCOLS, routes
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
@@ -55,7 +56,6 @@ class _Guard:
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self._app, self._service = app, service
-        self._sockets = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket") or scope["path"] in _OPEN:
@@ -66,22 +66,20 @@ class _Guard:
             self._service.refused(refused.code)
             await _denied(refused, scope, receive, send)
             return
-        self._sockets += 1
+        self._service.connections += 1
         try:
             if scope["type"] == "http":
-                receive = _counted(receive, self._service.limits.most_file_bytes)
+                receive = _bounded(receive, self._service.limits)
             await self._app(scope, receive, send)
         finally:
-            self._sockets -= 1
+            self._service.connections -= 1
 
     def _refused(self, connection: HTTPConnection) -> Refused | None:
         limits = self._service.limits
         if not self._service.authorized(connection):
             return Refused("unauthorized", "send the API key as 'Authorization: Bearer KEY'")
-        if self._sockets >= limits.most_connections:
-            return Refused(
-                "busy", f"{self._sockets} connections are open, the most there may be: try later"
-            )
+        if (now := self._service.connections) >= limits.most_connections:
+            return Refused("busy", f"{now} connections are open, the most there may be: try later")
         length = connection.headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > limits.most_file_bytes + _FORM_BYTES:
             return _too_big(limits.most_file_bytes)
@@ -95,19 +93,26 @@ def _too_big(most: int) -> Refused:
     return Refused("too_big", f"a request may have {most} bytes: send less, or stream it")
 
 
-def _counted(receive: Receive, most: int) -> Receive:
-    """What is received, as long as it is not too much."""
-    total = 0
+def _bounded(receive: Receive, limits: Limits) -> Receive:
+    """What is received, as long as it is not too much and does not stand still in its middle."""
+    total, whole = 0, False
 
-    async def counted() -> Message:
-        nonlocal total
-        message = await receive()
+    async def bounded() -> Message:
+        nonlocal total, whole
+        try:
+            async with asyncio.timeout(None if whole else limits.idle_s):
+                message = await receive()
+        except TimeoutError:
+            raise Refused(
+                "idle", f"nothing more of the request came for {limits.idle_s:g} s: send it again"
+            ) from None
+        whole = not message.get("more_body", False)
         total += len(message.get("body", b""))
-        if total > most + _FORM_BYTES:
-            raise _too_big(most)
+        if total > limits.most_file_bytes + _FORM_BYTES:
+            raise _too_big(limits.most_file_bytes)
         return message
 
-    return counted
+    return bounded
 
 
 async def _denied(refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
@@ -161,7 +166,9 @@ def _ready(service: Service) -> _Endpoint:
 
 def _metrics(service: Service) -> _Endpoint:
     async def metrics(request: Request) -> Response:
-        return Response(service.page(), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(
+            service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
 
     return metrics
 

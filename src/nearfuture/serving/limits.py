@@ -31,6 +31,9 @@ REFUSALS = {
 """Every way to refuse: its status in HTTP, and its close code on a websocket."""
 
 
+_LEAST_WAITING_S = 1.0  # what is heard at once, and what a resampler holds back, must fit
+
+
 class Refused(NearfutureError):  # noqa: N818 - what it says, not that it failed
     """The server will not do this: `code` for programs, the message for people.
 
@@ -60,13 +63,13 @@ class Limits:
         most_message_bytes: of one message on a websocket, and of one JSON body.
         most_file_bytes: of one uploaded recording.
         most_waiting_s: audio of one stream that was received and not yet computed; beyond it the
-            server stops reading from that client until there is room.
+            server stops reading from that client until there is room; 1 s at least.
         most_unread: finished utterances that a client has not read; likewise.
         idle_s: without a message from a client, or without a client taking one.
         drain_s: how long open streams may go on once the server has been told to stop.
 
     Raises:
-        NearfutureError: for one that is not a positive number.
+        NearfutureError: for one that is not a positive number, and for less that may wait.
     """
 
     most_streams: int = 100
@@ -85,6 +88,11 @@ class Limits:
             enough = value >= 0 if limit.name == "drain_s" else value > 0
             if not (enough and math.isfinite(value)):
                 raise NearfutureError(f"{limit.name} is {value}: a limit is a positive number")
+        if self.most_waiting_s < _LEAST_WAITING_S:
+            raise NearfutureError(
+                f"{self.most_waiting_s:g} s of audio may wait: at least {_LEAST_WAITING_S:g} s "
+                f"must, for less is not enough to begin with"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,6 +114,8 @@ async def serve(
         hurrying.cancel()
         for server in servers:
             server.should_exit = True
+            if hurry.is_set():
+                server.config.timeout_graceful_shutdown = 0
         await asyncio.gather(*running)
     _LOG.info("stopped")
 

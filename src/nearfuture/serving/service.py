@@ -18,9 +18,14 @@ from nearfuture.serving.limits import Limits, Refused, Settings, shown
 from nearfuture.serving.metrics import Metrics
 from nearfuture.serving.session import Session, Update
 
-__all__ = ["Service"]
+__all__ = ["FILES_AT_ONCE", "KEY_PROTOCOL", "Service"]
 
-_KEY_PROTOCOL = "openai-insecure-api-key."
+FILES_AT_ONCE = 4
+"""Recordings that are decoded and heard at the same time; others wait, on disk, for their turn."""
+
+KEY_PROTOCOL = "openai-insecure-api-key."
+"""What the subprotocol begins with in which a browser brings the API key."""
+
 _LOOK_AGAIN_S = 0.05
 _LAST_WORDS_S = 3.0
 
@@ -39,6 +44,8 @@ class Service:
         metrics: what it counts.
         settings: as given.
         limits: those of the settings.
+        connections: sockets that are open now.
+        files: held while a recording is decoded and heard.
     """
 
     def __init__(self, dispatchers: Mapping[str, Dispatcher], settings: Settings | None = None):
@@ -50,6 +57,8 @@ class Service:
         self.metrics = Metrics(self._dispatchers)
         self._sessions: set[Session] = set()
         self._opening = 0
+        self.connections = 0
+        self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._numbers = itertools.count(1)
         self.draining = False
 
@@ -184,18 +193,14 @@ class Service:
         keys = [given.strip()] if scheme.lower() == "bearer" else []
         for offered in connection.headers.get("sec-websocket-protocol", "").split(","):
             name = offered.strip()
-            if name.startswith(_KEY_PROTOCOL):
-                keys.append(name.removeprefix(_KEY_PROTOCOL))
+            if name.startswith(KEY_PROTOCOL):
+                keys.append(name.removeprefix(KEY_PROTOCOL))
         wanted = self.settings.api_key.encode()
         return any(hmac.compare_digest(key.encode("utf-8", "replace"), wanted) for key in keys)
 
     def refused(self, code: str) -> None:
         """Count a refusal; those who tell clients of one call it."""
         self.metrics.refusals.labels(code).inc()
-
-    def page(self) -> bytes:
-        """The metrics, for Prometheus."""
-        return self.metrics.page()
 
     async def drain(self) -> None:
         """Let no new streams in, and let open ones go on for a while; those left then are finished.
@@ -217,13 +222,13 @@ class Service:
         while self._sessions and loop.time() < until:
             await asyncio.sleep(_LOOK_AGAIN_S)
         for session in tuple(self._sessions):
-            session.abandon()
+            session.close()
 
     def _unwanted(self, opening: asyncio.Future[Session]) -> None:
         """Nobody waits for this session any more: its place is free again."""
         self._opening -= 1
         if not opening.cancelled() and opening.exception() is None:
-            opening.result().abandon()
+            opening.result().close()
 
     def _ended(self, update: Update, fields: Mapping[str, Any]) -> None:
         """An utterance has ended; what was said is logged only where somebody asked for it."""
@@ -238,13 +243,13 @@ class Service:
         final_ms = session.final_ms
         self._sessions.discard(session)
         self.metrics.streams.labels(model, protocol).dec()
-        self.metrics.ended.labels(model, str(session.ended).lower()).inc()
+        self.metrics.ended.labels(model, str(session.complete).lower()).inc()
         self.metrics.audio_seconds.labels(model).inc(session.heard_s)
         if final_ms is not None:
             self.metrics.final_seconds.labels(model).observe(final_ms / 1000)
         done = {
             "heard_s": round(session.heard_s, 3),
-            "finished": session.ended,
+            "finished": session.complete,
             "final_ms": None if final_ms is None else round(final_ms, 1),
         }
         _LOG.info("stream closed", extra={"fields": {**fields, **done}})

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from nearfuture.budget import Latency
 from nearfuture.decoding import Endpoint, Word
 from nearfuture.error import NearfutureError
-from nearfuture.runtime import Budget, Dispatcher, Event, LiveStream
+from nearfuture.runtime import Budget, Busy, Dispatcher, Event, LiveStream
 from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.mailbox import Mailbox
 
@@ -75,6 +75,7 @@ class Session:
         heard_s: seconds of audio it was given.
         final_ms: from the end of the audio, or a flush, to the final text; None before.
         ended: whether its last update has been taken.
+        cut_off: whether the server has ended it, see `cut`.
 
     Raises:
         Busy: if there is no room.
@@ -100,17 +101,25 @@ class Session:
         self.rate = dispatcher.manifest.rate if rate is None else rate
         self._loop = asyncio.get_running_loop() if loop is None else loop
         self._mailbox = Mailbox(self._loop)
-        self._live: LiveStream | None = self._opened(again=False)
-        self.latency: Latency = self._live.latency
-        self.budget: Budget = self._live.budget
         self.heard_s = 0.0
         self.final_ms: float | None = None
         self._asked_s: float | None = None  # when an end was asked for, on the loop's clock
         self._one_at_a_time = asyncio.Lock()  # hear, flush and finish keep their order
+        self._asked = self._answered = 0  # ends
+        self._fresh = True  # no end was asked for since the audio
         self._unread = 0
         self._base_ms, self._base_utterance = 0.0, 0  # of what was flushed
         self._over = asyncio.Event()  # the last event of the dispatcher's stream is out
-        self.ended = self._finished = self._closed = False
+        self.ended = self.cut_off = self._finished = self._closed = False
+        # Last: the engine's thread may call back before this returns.
+        self._live: LiveStream | None = self._opened(again=False)
+        self.latency: Latency = self._live.latency
+        self.budget: Budget = self._live.budget
+
+    @property
+    def complete(self) -> bool:
+        """Whether all it was given has its text: it has ended, or was flushed and given no more."""
+        return not self._fresh and self._answered == self._asked
 
     @property
     def waiting_s(self) -> float:
@@ -118,18 +127,20 @@ class Session:
         return 0.0 if self._live is None else self._live.waiting_s
 
     async def hear(self, samples: ArrayLike) -> None:
-        """Hear more samples; waits while too much waits.
+        """Hear more samples; waits while too much waits. What comes after a cut is dropped.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16, any n ≥ 0.
 
         Raises:
-            Refused: for more audio than one stream may have, and if the engine failed.
-            NearfutureError: for samples of another kind or not finite, and after `finish` or
-                `close`.
+            Refused: for samples of another kind or not finite, for more audio than one stream may
+                have, and if the engine failed.
+            NearfutureError: after `finish` or `close`.
         """
         array = np.asarray(samples)
         async with self._one_at_a_time:
+            if self.cut_off:
+                return
             self._refuse_if_over()
             if self.heard_s + len(array) / self.rate > self._limits.most_seconds:
                 raise Refused(
@@ -144,37 +155,39 @@ class Session:
                 await self._bring(array[at : at + piece])
 
     async def flush(self) -> None:
-        """End the utterance at hand here, without ending the stream.
+        """End the utterance at hand here, without ending the stream; waits while too much waits.
 
         Exactly one final update follows, whatever was heard. Its text is that of a stream that ends
         here, to the last character, and what follows is the text of a stream that begins here.
+        After a cut it does nothing.
 
         Raises:
+            Refused: if the engine failed.
             NearfutureError: after `finish` or `close`.
         """
         async with self._one_at_a_time:
-            self._refuse_if_over()
-            if self._live is None:
-                self._live = self._opened(again=True)
-            self._asked_s = self._loop.time()
+            if not await self._has_room():
+                return
             self._over.clear()
-            self._live.finish()
+            self._end()
             await self._over.wait()
             self._live = None
 
     async def finish(self) -> None:
         """End the stream: an update with `ended` follows, with all that waited for a future.
 
+        After a cut it does nothing.
+
         Raises:
+            Refused: if the engine failed.
             NearfutureError: after `finish` or `close`.
         """
         async with self._one_at_a_time:
+            if self.cut_off:
+                return
             self._refuse_if_over()
-            if self._live is None:
-                self._live = self._opened(again=True)
-            self._asked_s = self._loop.time()
             self._finished = True
-            self._live.finish()
+            self._end()
 
     async def updates(self) -> AsyncIterator[Update]:
         """The updates, the last one with `ended`; one that is not final is dropped for a newer one.
@@ -200,22 +213,18 @@ class Session:
                     return
 
     def cut(self) -> None:
-        """Finish the stream now, for the server must stop; what waits is not computed."""
+        """Finish the stream now, for the server must stop; what comes from now on is dropped.
+
+        What was heard until now still has its text, and the last update its exact tail.
+        """
+        self.cut_off = True
         if not self._finished and not self._closed:
             self._finished = True
-            if self._live is None:
-                self.abandon()
-            else:
-                self._asked_s = self._loop.time()
-                with contextlib.suppress(NearfutureError):  # a flush has just asked for it
-                    self._live.finish()
+            with contextlib.suppress(NearfutureError):  # a flush has just asked for it
+                self._end()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Forget the stream at once; closing twice does nothing."""
-        self.abandon()
-
-    def abandon(self) -> None:
-        """What `close` does, for those who cannot wait."""
         if self._closed:
             return
         self._closed = True
@@ -235,7 +244,7 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        self.close()
 
     def _opened(self, *, again: bool) -> LiveStream:
         return self._dispatcher.open(
@@ -256,20 +265,52 @@ class Session:
             with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
                 self._loop.call_soon_threadsafe(self._over.set)
 
-    async def _bring(self, samples: np.ndarray) -> None:
+    def _end(self) -> None:
+        """End the dispatcher's stream: for a flush, or for good."""
+        live = self._again()
+        self._asked_s = self._loop.time()
+        self._asked, self._fresh = self._asked + 1, False
+        try:
+            live.finish()
+        except NearfutureError as error:
+            raise _broken(live.error or error) from error
+
+    def _again(self) -> LiveStream:
+        """The dispatcher's stream; another one after a flush."""
         if self._live is None:
-            self._live = self._opened(again=True)
-        seconds = len(samples) / self.rate
-        while (
-            self._live.waiting_s + seconds > self._limits.most_waiting_s
-            or self._unread + self._mailbox.ends > self._limits.most_unread
-        ):
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            try:
+                self._live = self._opened(again=True)
+            except Busy as error:
+                raise Refused("busy", str(error)) from error
+            except NearfutureError as error:
+                raise _broken(error) from error
+        return self._live
+
+    async def _has_room(self, seconds: float = 0.0) -> bool:
+        """Wait while more audio, or an end, would be too much; False once the stream is cut."""
+        while not self.cut_off:
             self._refuse_if_over()
-        if self._live.error is not None:
-            raise _broken(self._live.error)
-        self._live.accept(samples)
+            if (
+                self.waiting_s + seconds <= self._limits.most_waiting_s
+                and self._unread + self._mailbox.ends <= self._limits.most_unread
+            ):
+                return True
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        return False
+
+    async def _bring(self, samples: np.ndarray) -> None:
+        seconds = len(samples) / self.rate
+        if not await self._has_room(seconds):
+            return
+        live = self._again()
+        try:
+            live.accept(samples)
+        except NearfutureError as error:
+            if live.error is not None:
+                raise _broken(live.error) from error
+            raise Refused("bad_audio", str(error)) from error
         self.heard_s += seconds
+        self._fresh = True
 
     def _update(self, event: Event, *, ended: bool) -> Update:
         text = event.committed
@@ -300,6 +341,7 @@ class Session:
         if self._asked_s is not None:
             self.final_ms = 1000 * (self._loop.time() - self._asked_s)
         self.ended = update.ended
+        self._answered += 1
         self._base_ms, self._base_utterance = update.audio_ms, update.utterance + 1
 
     def _refuse_if_over(self) -> None:

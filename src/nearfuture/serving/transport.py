@@ -21,11 +21,12 @@ _STUCK_S = 60.0
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's own, with three differences.
+    """uvicorn's own, with four differences.
 
     * Text that is not UTF-8 is answered with 1007, and makes no traceback in the log.
     * The application can learn that the socket is gone while it does not read.
     * A socket whose client takes nothing more is given up, instead of being kept until it does.
+    * A handshake that is answered with a refusal is complete, and no error in the log.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -56,6 +57,12 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
                 self.handle_parser_exception()
             return
         super().send_receive_event_to_app()
+
+    async def send(self, message: Any) -> None:
+        """Send what the application says."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and self.close_sent:
+            self.handshake_complete = True
 
     async def run_asgi(self) -> None:
         """Run the application to its end, and the connection to its own."""

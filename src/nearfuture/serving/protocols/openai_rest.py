@@ -27,10 +27,7 @@ from nearfuture.serving.recording import recording
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
 
-__all__ = ["FILES_AT_ONCE", "routes"]
-
-FILES_AT_ONCE = 4
-"""Recordings that are decoded and heard at the same time; others wait, on disk, for their turn."""
+__all__ = ["routes"]
 
 _MOST_FIELDS = 100
 
@@ -69,7 +66,6 @@ class _Transcriptions:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._turns = asyncio.Semaphore(FILES_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         answer = _Answer(scope, receive, send)
@@ -89,7 +85,7 @@ class _Transcriptions:
             await answer.fail(told)
 
     async def _transcribe(self, asked: TranscriptionRequest, model: str, answer: _Answer) -> None:
-        async with self._turns:
+        async with self._service.files:
             data = await asked.file.read()
             opened = await asyncio.to_thread(recording, data)
             session = await self._service.session(
@@ -185,7 +181,7 @@ async def _feed(session: Session, blocks: Iterator[NDArray[np.float32]]) -> None
             await session.hear(block)
         await session.finish()
     except BaseException:
-        await session.close()  # ends its updates, too
+        session.close()  # ends its updates, too
         raise
 
 

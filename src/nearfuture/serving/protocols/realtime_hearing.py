@@ -92,7 +92,7 @@ class Hearing:
             session, self._session = self._session, None
             self._conversation.cleared(1000 * session.heard_s)
             self._begun.clear()
-            await session.close()
+            session.close()
         self._fresh = False
 
     async def follow(self) -> None:
@@ -125,7 +125,7 @@ class Hearing:
     async def close(self) -> None:
         """Forget the session."""
         if self._session is not None:
-            await self._session.close()
+            self._session.close()
 
     async def _open(self, model: str, settings: RealtimeSettings) -> None:
         self._detects = settings.silence_ms is not None

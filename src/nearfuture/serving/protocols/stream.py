@@ -6,6 +6,7 @@ sent updates; see docs/stream-protocol.md.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -28,6 +29,7 @@ SUBPROTOCOL = f"nearfuture.stream.v{VERSION}"
 
 _SILENT_MS = 1000.0  # an update a second of audio, even if nothing is said
 _OWED_S = 1.0
+_WORDS_MS = 10_000.0  # of an utterance that goes on
 _HELLO = {"type", "version", "model", "rate", "encoding", "budget_ms", "endpoint"}
 
 _LOG = logging.getLogger("nearfuture.serving")
@@ -51,6 +53,7 @@ class _Stream:
         self._reader: PcmReader | None = None
         self._hello: dict[str, Any] = {}
         self._finished = False
+        self._changing = asyncio.Lock()  # held while one session takes the place of another
 
     async def run(self) -> None:
         offered = self._websocket.scope.get("subprotocols", [])
@@ -68,7 +71,7 @@ class _Stream:
         except Refused as refused:
             await self._refuse(refused)
         except NearfutureError as error:
-            await self._refuse(Refused("bad_audio", str(error)))
+            await self._refuse(Refused("internal", str(error)))
         except Exception:
             _LOG.exception("a stream failed")
             await self._refuse(Refused("internal", "the server made a mistake: it is in its log"))
@@ -78,7 +81,7 @@ class _Stream:
     async def _leave(self) -> None:
         """Free the place: before the goodbye, so that a client that comes back finds it free."""
         if self._session is not None:
-            await self._session.close()
+            self._session.close()
 
     async def _greet(self) -> bool:
         """Take the hello; False if the client leaves before it."""
@@ -90,20 +93,25 @@ class _Stream:
                 await self._pong()
                 continue
             _refuse_odd(self._hello)
-            rate = as_rate(self._hello.get("rate", self._service.dispatcher().manifest.rate))
-            self._reader = PcmReader(_text(self._hello, "encoding", "int16"), rate=rate)
+            rate = self._hello.get("rate")
+            if rate is None:
+                rate = self._service.dispatcher(self._model()).manifest.rate
+            self._reader = PcmReader(_text(self._hello, "encoding", "int16"), rate=as_rate(rate))
             await self._open()
             return True
         return False
 
+    def _model(self) -> str:
+        return _text(self._hello, "model", self._service.models[0])
+
     async def _open(self) -> None:
         """Open a stream for audio at the rate of the reader, and say what is promised."""
         assert self._reader is not None
-        model = _text(self._hello, "model", self._service.models[0])
+        model = self._model()
         budget_ms = self._hello.get("budget_ms")
         endpoint = _endpoint(self._hello, self._service.settings.endpoint)
         if self._session is not None:
-            await self._session.close()
+            self._session.close()
         self._session = await self._service.session(
             model=model,
             rate=self._reader.rate,
@@ -146,13 +154,7 @@ class _Stream:
 
     async def _talk(self) -> None:
         """Until the stream has ended or the client has left."""
-        # A WAV header may ask for another session, so the first samples are waited for.
-        async for message in self._messages:
-            samples = await self._take(message)
-            if samples or self._finished:
-                break
-        if not self._connection.closed:
-            await first_of(self._listen(), self._tell(), self._connection.lost())
+        await first_of(self._listen(), self._tell(), self._connection.lost())
         session = self._session
         if session is not None and not session.ended and not self._connection.closed:
             raise Refused("draining", "this server is about to stop: ask another")
@@ -161,25 +163,25 @@ class _Stream:
         async for message in self._messages:
             await self._take(message)
 
-    async def _take(self, message: str | bytes) -> bool:
-        """Act on a message; whether it had samples, or asked for the text so far."""
+    async def _take(self, message: str | bytes) -> None:
+        """Act on a message."""
         assert self._session is not None
         assert self._reader is not None
         if isinstance(message, bytes):
             if self._finished:
-                return False
+                return
             rate, encoding = self._reader.rate, self._reader.encoding
             samples = self._reader.read(message)
             if (rate, encoding) != (self._reader.rate, self._reader.encoding):
-                await self._open()
+                async with self._changing:
+                    await self._open()
             await self._session.hear(samples)
-            return len(samples) > 0
+            return
         kind = as_message(message).get("type")
         if kind == "ping":
             await self._pong()
         elif kind == "flush" and not self._finished:
             await self._session.flush()
-            return True
         elif kind == "finish" and not self._finished:
             self._finished = True
             await self._session.hear(self._reader.finish())
@@ -189,17 +191,21 @@ class _Stream:
                 "bad_message",
                 f"a message has the type {shown(kind)}: flush, finish or ping is wanted",
             )
-        return False
 
     async def _tell(self) -> None:
-        """Send updates until the last one."""
-        assert self._session is not None
-        shown, shown_ms = ("", ""), 0.0
-        async for update in self._session.updates():
-            text = (update.committed, update.provisional)
-            if update.final or text != shown or update.audio_ms - shown_ms >= _SILENT_MS:
-                await self._connection.send(self._described(update))
-                shown, shown_ms = ("", "") if update.final else text, update.audio_ms
+        """Send updates until the last one; a WAV header may put another session in the place."""
+        told = None
+        while self._session is not told:
+            told = self._session
+            assert told is not None
+            shown, shown_ms = ("", ""), 0.0
+            async for update in told.updates():
+                text = (update.committed, update.provisional)
+                if update.final or text != shown or update.audio_ms - shown_ms >= _SILENT_MS:
+                    await self._connection.send(self._described(update))
+                    shown, shown_ms = ("", "") if update.final else text, update.audio_ms
+            async with self._changing:
+                continue
 
     async def _pong(self) -> None:
         heard_s = 0.0 if self._session is None else self._session.heard_s
@@ -218,6 +224,8 @@ class _Stream:
 
     def _described(self, update: Update) -> dict[str, Any]:
         assert self._session is not None
+        # All of them every time would be traffic that grows with the square of an utterance.
+        since_ms = 0.0 if update.final else update.audio_ms - _WORDS_MS
         return {
             "type": "update",
             "utterance": update.utterance,
@@ -234,6 +242,7 @@ class _Stream:
                     "confidence": round(word.confidence, 4),
                 }
                 for word in update.words
+                if word.end_ms >= since_ms
             ],
             "audio_ms": round(update.audio_ms, 1),
             "latency_ms": self._session.latency.worst_ms,
@@ -246,7 +255,7 @@ def _refuse_odd(hello: dict[str, Any]) -> None:
         raise Refused(
             "bad_message", f"the first message is a hello, not {shown(hello.get('type'))}"
         )
-    if hello.get("version", VERSION) != VERSION:
+    if hello.get("version") not in (None, VERSION):
         raise Refused(
             "bad_request",
             f"version {shown(hello['version'])} is asked for, but this server speaks {VERSION}",

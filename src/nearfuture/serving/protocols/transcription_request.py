@@ -70,7 +70,8 @@ class TranscriptionRequest:
         stream = _flag(form, "stream")
         if stream and kind not in _STREAMED:
             raise OpenAIError(
-                f"response_format {kind!r} cannot be streamed: use json, or stream=false",
+                f"response_format {kind!r} cannot be streamed: use {' or '.join(_STREAMED)}, or "
+                f"stream=false",
                 param="stream",
             )
         _temperature(_field(form, "temperature"))

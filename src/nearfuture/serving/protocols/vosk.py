@@ -18,9 +18,9 @@ from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, first_of
 from nearfuture.serving.limits import Refused
-from nearfuture.serving.pcm import PcmReader, as_rate
+from nearfuture.serving.pcm import PcmReader
 from nearfuture.serving.protocols.vosk_message import Command, Config, parse, partial, result
-from nearfuture.serving.service import Service
+from nearfuture.serving.service import KEY_PROTOCOL, Service
 from nearfuture.serving.session import Session, Update
 
 __all__ = ["DEFAULT_RATE", "routes"]
@@ -37,7 +37,7 @@ def routes(service: Service) -> list[BaseRoute]:
 
     async def endpoint(websocket: WebSocket) -> None:
         try:
-            connection = await Connection.accept(websocket, service)
+            connection = await Connection.accept(websocket, service, _subprotocol(websocket))
         except Gone:
             return
         dialogue = _Dialogue(service)
@@ -54,6 +54,12 @@ def routes(service: Service) -> list[BaseRoute]:
             await dialogue.close()
 
     return [WebSocketRoute("/vosk", endpoint)]
+
+
+def _subprotocol(websocket: WebSocket) -> str | None:
+    """Any that a browser offers beside its key, which wants to hear of one; there is none here."""
+    offered = websocket.scope.get("subprotocols", [])
+    return next((name for name in offered if not name.startswith(KEY_PROTOCOL)), None)
 
 
 class _Dialogue:
@@ -98,6 +104,7 @@ class _Dialogue:
         if self._hearing is None:
             return self._result("", ())
         await self._hearing.end(for_good=self.over)
+        self.over = self._hearing.over
         return self._result(*self._hearing.taken())
 
     async def close(self) -> None:
@@ -107,7 +114,7 @@ class _Dialogue:
 
     def _configure(self, config: Config) -> None:
         if config.sample_rate is not None:
-            rate = as_rate(config.sample_rate)
+            rate = config.sample_rate
             if self._hearing is not None and rate != self._rate:
                 raise Refused(
                     "bad_request",
@@ -171,11 +178,8 @@ class _Hearing:
                 f"the WAV has {self._reader.rate} samples per second, but the stream "
                 f"{self._session.rate}: name its rate in the config",
             )
-        try:
-            await self._session.hear(samples)
-        except Refused:
-            raise
-        except NearfutureError:
+        await self._session.hear(samples)
+        if self._session.cut_off:
             await self._until(lambda: self.over)  # the server stops: these are its last words
         with suppress(TimeoutError):
             async with asyncio.timeout(_PATIENCE_S):
@@ -185,12 +189,12 @@ class _Hearing:
         """End the utterance at hand, or the stream."""
         self._session.final_ms = None
         await (self._session.finish() if for_good else self._session.flush())
-        await self._until(lambda: self._session.final_ms is not None)
+        await self._until(lambda: self.over or self._session.final_ms is not None)
 
     async def close(self) -> None:
         """Forget the stream."""
         self._following.cancel()
-        await self._session.close()
+        self._session.close()
 
     def _behind_ms(self) -> float:
         computed_ms = 0.0 if self._now is None else self._now.audio_ms

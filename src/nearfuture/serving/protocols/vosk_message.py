@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
 
 from nearfuture.decoding import Word
 from nearfuture.serving.limits import Refused, shown
+from nearfuture.serving.pcm import as_rate
 
 __all__ = ["Command", "Config", "Control", "parse", "partial", "result"]
 
@@ -110,17 +112,11 @@ def _config(told: object) -> Config:
 
 
 def _rate(value: object) -> int:
-    try:
-        rate = float(value) if isinstance(value, int | float | str) else 0.0
-        whole = int(rate)
-    except (ValueError, OverflowError):
-        rate, whole = 0.0, -1
-    if whole != rate or whole <= 0:
-        raise Refused(
-            "bad_request",
-            f"sample_rate {shown(value)}: it must be a whole number of Hz, such as 8000 or 16000",
-        )
-    return whole
+    """A rate, which some clients write as text."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
+    return as_rate(value)
 
 
 def _written(told: dict[str, Any]) -> str:

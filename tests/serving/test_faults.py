@@ -176,7 +176,8 @@ def test_ten_megabytes_in_one_frame_are_too_big(served: Served, offline: Model) 
         with suppress(ConnectionClosed):
             client.send(bytes(10_000_000))
         assert until_the_end(client) == []
-        assert client.protocol.close_code == 1009
+        # What it sends on meets a closed socket: a reset may overtake the reason.
+        assert client.protocol.close_code in (1009, 1006)
     assert soon(lambda: served.service.streams == 0, 1.0)
     still_works(served, offline)
 

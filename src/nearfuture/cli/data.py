@@ -92,7 +92,8 @@ def import_(
     named = {name for finding in report.findings if finding.wrong for name, _ in finding.examples}
     if wrong := sum(item.name in named for item in report.items):
         said += f"; {wrong} of them wrong, see above"
-    console.print(Text(said, style="bold yellow" if left_out or wrong else "bold green"))
+    style = "bold yellow" if left_out or wrong else "bold green"
+    console.print(Text(said, style=style), soft_wrap=True)
 
 
 @data.command(name="check")

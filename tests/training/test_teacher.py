@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from nearfuture.speech import Recognizer, RecognizerConfig
-from nearfuture.training.teacher import inherit
+from nearfuture.training.teacher import hears_alike, inherit
 
 CONFIG = RecognizerConfig(symbols=tuple("ab"), hidden=12, layers=2, frames=(0, 3), mel_bins=20)
 
@@ -37,3 +37,16 @@ def test_what_does_not_fit_is_left_alone() -> None:
     before = model.get_parameter(weight).clone()
     inherit(model, teacher)
     assert torch.equal(model.get_parameter(weight), before)
+
+
+def test_features_are_alike_where_everything_that_makes_them_is() -> None:
+    teacher, model = Recognizer(CONFIG.twin()), Recognizer(CONFIG)
+    assert hears_alike(teacher, model)
+    teacher.features.fit(torch.randn(50, teacher.features.output_size))
+    assert not hears_alike(teacher, model)
+    inherit(model, teacher)
+    assert hears_alike(teacher, model)
+    other = dataclasses.replace(CONFIG, mel_bins=24)
+    assert not hears_alike(Recognizer(other), Recognizer(CONFIG))
+    model.features.floor *= 10
+    assert not hears_alike(teacher, model)

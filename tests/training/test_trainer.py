@@ -23,10 +23,12 @@ from nearfuture.training import (
     TrainingOptions,
     distillation_loss,
     evaluate,
+    gradient,
     load_model,
 )
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.part import padded
+from nearfuture.training.teacher import inherit
 from tests.training.tones import CONFIG, LETTERS, Drawn, Listed, sentences, spoken
 
 OPTIONS = TrainingOptions(steps=12, learning_rate=1e-2, warmup=3, save_every=5)
@@ -585,6 +587,27 @@ def test_a_teacher_pulls_its_student_towards_itself(tmp_path: Path) -> None:
         assert distance(near) < 0.5 * distance(far)
     assert_same(teacher.state_dict(), before)
     assert not teacher.training
+
+
+def test_features_that_both_share_are_made_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    teacher = Recognizer(CONFIG.twin())
+    teacher.features.fit(torch.randn(50, 20))
+    runs = {}
+    for alike in (True, False):
+        one = taught(tmp_path / str(alike), teacher, distill=1.0)
+        inherit(one.model, teacher)
+        made = []
+        hook = teacher.features.register_forward_hook(lambda *_: made.append(1))  # noqa: B023
+        if not alike:
+            monkeypatch.setattr(gradient, "hears_alike", lambda *_: False)
+        one.run(ignore)
+        hook.remove()
+        runs[alike] = everything(one), len(made)
+    assert runs[True][1] == 0
+    assert runs[False][1] == OPTIONS.steps
+    assert_same(runs[True][0], runs[False][0])
 
 
 def test_a_delay_penalty_and_a_shift_change_the_gradient(tmp_path: Path) -> None:

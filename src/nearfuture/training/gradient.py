@@ -19,6 +19,7 @@ from nearfuture.training.emission import blank_fraction, emission_delay
 from nearfuture.training.loss import sums
 from nearfuture.training.options import TrainingOptions
 from nearfuture.training.part import Part
+from nearfuture.training.teacher import hears_alike
 
 __all__ = ["Gradients", "gradients", "statistics"]
 
@@ -121,10 +122,13 @@ def _outputs(
     taught = None
     with torch.no_grad():
         features, counts = model.features(pcm, lengths)
+        if teacher is not None:
+            heard = features, counts
+            if not hears_alike(teacher, model):
+                heard = teacher.features(pcm, lengths)
+            (taught,), _ = teacher(*heard)
         rows = generators(options.seed, step, part.names or [""])
         features = options.augmentation(features, counts, rows)
-        if teacher is not None:
-            (taught,), _ = teacher(*teacher.features(pcm, lengths))
     with torch.autocast(group.device.type, torch.bfloat16, enabled=options.bfloat16):
         x, counts = model.encoder(features, counts)
     x = x.to(features.dtype)  # three digits are not enough for a distribution

@@ -10,7 +10,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["check_teacher", "fingerprint", "inherit"]
+__all__ = ["check_teacher", "fingerprint", "hears_alike", "inherit"]
 
 
 def check_teacher(teacher: Recognizer | None, model: Recognizer, options: TrainingOptions) -> None:
@@ -62,6 +62,22 @@ def inherit(model: Recognizer, teacher: Recognizer) -> None:
             place = own.get(name.replace(".ahead.", "."))
             if place is not None and place.shape == value.shape:
                 place.copy_(value)
+
+
+def hears_alike(teacher: Recognizer, model: Recognizer) -> bool:
+    """Whether both make the same features of the same samples, so that once is enough.
+
+    >>> from nearfuture.speech import RecognizerConfig
+    >>> config = RecognizerConfig(symbols=("a",), hidden=8, layers=1)
+    >>> hears_alike(Recognizer(config.twin()), Recognizer(config))
+    True
+    """
+    theirs, ours = teacher.features, model.features
+    return (
+        type(theirs) is type(ours)
+        and (theirs.stride, theirs.floor) == (ours.stride, ours.floor)
+        and all(map(torch.equal, theirs.buffers(), ours.buffers()))
+    )
 
 
 def fingerprint(model: Recognizer) -> str:

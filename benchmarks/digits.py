@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from _report import emit
+from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
@@ -25,7 +26,10 @@ SEED = 2024
 RATE = 8000
 
 
-def measure(model: Model, strings: Sequence[Utterance]) -> dict[str, float]:
+def measure(
+    model: Model, strings: Sequence[Utterance]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Error rates with intervals, and the word error rate of each speaker."""
     heard = [
         model.transcribe(one.samples, RATE).committed for one in track(strings, transient=True)
     ]
@@ -33,18 +37,22 @@ def measure(model: Model, strings: Sequence[Utterance]) -> dict[str, float]:
     words = [word_errors(one.text, text) for one, text in pairs]
     characters = [character_errors(one.text, text) for one, text in pairs]
     wer = interval(words)
-    return {
+    figures = {
         "wer": 100 * wer.value,
         "wer_low": 100 * wer.low,
         "wer_high": 100 * wer.high,
         "cer": 100 * sum(characters, ErrorRate()).rate,
     }
+    of_speaker: dict[str, ErrorRate] = {}
+    for one, errors in zip(strings, words, strict=True):
+        of_speaker[one.speaker] = of_speaker.get(one.speaker, ErrorRate()) + errors
+    return figures, {speaker: 100 * errors.rate for speaker, errors in of_speaker.items()}
 
 
 def single(recordings: DigitRecordings, speakers: Sequence[str]) -> list[Utterance]:
     """The corpus's own test recordings, one digit each, as they are: quiet, and cut tight."""
     return [
-        Utterance(name=f"{speaker}: {word}", samples=samples, text=word)
+        Utterance(name=f"{speaker}: {word}", samples=samples, text=word, speaker=speaker)
         for speaker in speakers
         for word, takes in zip(WORDS, recordings.takes[speaker, "test"], strict=True)
         for samples in takes
@@ -94,9 +102,13 @@ def main() -> None:
     )
     streaming, twin = heads[0][2].manifest.parameters, heads[-1][2].manifest.parameters
     table.caption += f"; parameters: {streaming:,} streaming, {twin:,} bidirectional"
+    speakers = Table("model", *recordings.seen, HELD_OUT, title="strings by speaker, WER %")
     results = []
     for name, latency_text, model in heads:
-        figures = {key: measure(model, strings) for key, strings in sets.items()}
+        measured = {key: measure(model, strings) for key, strings in sets.items()}
+        figures = {key: one for key, (one, _) in measured.items()}
+        of_speaker = {**measured["seen"][1], **measured["held out"][1]}
+        speakers.add_row(name, *(f"{of_speaker[one]:.2f}" for one in (*recordings.seen, HELD_OUT)))
         cells = []
         for key, one in figures.items():
             cells.append(f"{one['wer']:.2f} ({one['wer_low']:.2f}-{one['wer_high']:.2f})")
@@ -104,7 +116,8 @@ def main() -> None:
         table.add_row(name, latency_text, *cells)
         parameters = model.manifest.parameters
         about = {"model": name, "latency": latency_text, "parameters": parameters}
-        results.append({**about, **figures})
+        results.append({**about, **figures, "speakers": of_speaker})
+    Console(width=120).print(speakers)
     emit(table, results)
 
 

@@ -1,6 +1,6 @@
 """(c) A lookahead of 0 to 30 frames on connected digits: does more future always help?
 
-    python benchmarks/experiments/lookahead_sweep.py [--steps 5000] [--write]
+    python benchmarks/experiments/lookahead_sweep.py [--steps 3000] [--write]
 
 One streaming checkpoint with thirteen heads over one encoder, which learns from the bidirectional
 model of experiment (a), seed 0. The heads differ in nothing but their lookahead.

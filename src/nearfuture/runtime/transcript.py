@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,16 +17,20 @@ __all__ = ["Transcript"]
 
 _GREEDY = Greedy()
 
+_APART_MS = 200.0
+"""How far apart two heads read the same character, at most."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Transcript:
     """The text of a stream, as a value: `step` returns the next one.
 
     One head commits; another, which looks less far ahead and is therefore further, gives a
-    provisional tail. The two are joined by time: the tail is what the other head has read in frames
-    that the committing head has not reached. A head that sees less of the future often reads a
-    character later, so what the tail repeats of the word at hand is left out of it.
-    `committed + provisional` is the text to show.
+    provisional tail. Two heads read the same character a few frames apart, mostly later with less
+    future. So the tail is what the other head has read behind the character that was settled
+    last, found by its place in the word, within 200 ms. Where it has not read that one, the tail is
+    what it has read in frames that the committing head has not reached. `committed + provisional`
+    is the text to show.
 
     Attributes:
         vocabulary: of the model.
@@ -80,8 +85,9 @@ class Transcript:
         if preview is not None:
             ahead, previews = _GREEDY.step(preview, self._previews)
             after = replace(after, _previews=previews, _tail=(*self._tail, *ahead))
-        tail = tuple(token for token in after._tail if token.frame >= commits.frames)
-        return replace(after, _tail=tail, provisional=after._joined(after._new(tail)))
+        known = commits.frames - 2 * self._apart
+        after = replace(after, _tail=tuple(token for token in after._tail if token.frame >= known))
+        return replace(after, provisional=after._joined(after._ahead()))
 
     @property
     def frames(self) -> int:
@@ -118,7 +124,7 @@ class Transcript:
             _behind_text=self._behind_text or bool(self.committed),
             _new_word=self.between_words if self._open else self._new_word,
         )
-        return replace(after, provisional=after._joined(self._tail))
+        return replace(after, provisional=after._joined(after._ahead()))
 
     def _silent_after(self, log_probs: NDArray[np.float32]) -> int:
         silent = 0
@@ -157,14 +163,27 @@ class Transcript:
         first = not self._open and not self._closed and bool(tokens)
         return self._new_word or (first and self._is_space(tokens[0]))
 
-    def _new(self, tail: tuple[Token, ...]) -> tuple[Token, ...]:
-        """The tail without the longest beginning of it that ends the open word already."""
-        opened = [token.index for token in self._open]
-        ahead = [token.index for token in tail]
-        for repeated in range(min(len(opened), len(ahead)), 0, -1):
-            if opened[-repeated:] == ahead[:repeated]:
-                return tail[repeated:]
-        return tail
+    @property
+    def _apart(self) -> int:
+        return round(_APART_MS / self.frame_ms)
+
+    def _ahead(self) -> tuple[Token, ...]:
+        """What the other head has read behind the settled text."""
+        settled, tail, reached = self._open, self._tail, self.frames
+        if self._previews.frames <= reached:
+            return ()
+        near = [
+            (common, -apart, i + 1)
+            for i, token in enumerate(tail)
+            if settled
+            and (apart := abs(token.frame - settled[-1].frame)) <= self._apart
+            and (common := _common_end(settled, tail[: i + 1]))
+        ]
+        if near:
+            # What it has read before the committing head, that one may still be about to read.
+            _, _, end = max(near)
+            return tuple(token for token in tail[end:] if token.frame >= reached - self._apart)
+        return tuple(token for token in tail if token.frame >= reached)
 
     def _joined(self, tail: tuple[Token, ...]) -> str:
         shown = text((*self._open, *tail), self.vocabulary)
@@ -181,3 +200,9 @@ class Transcript:
         return tuple(
             words(tokens, self.vocabulary, frame_ms=self.frame_ms, centre_ms=self.centre_ms)
         )
+
+
+def _common_end(one: Sequence[Token], other: Sequence[Token]) -> int:
+    """How many symbols both end with."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))

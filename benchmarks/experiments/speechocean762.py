@@ -36,7 +36,7 @@ from nearfuture.training.session import Request
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}
-EPOCHS = 12  # 9,255 steps of the mixed ones, 3,270 of the real ones
+EPOCHS = 12  # 9,255 steps of the mixed ones, 3,900 of the real ones
 NAMES = {"mixed": "with synthetic speech", "real": "real recordings alone"}
 
 

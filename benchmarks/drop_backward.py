@@ -88,7 +88,7 @@ def main() -> None:
         )
         results = []
         for model_name, model in models.items():
-            figures = measure(model, heard)
+            figures, _ = measure(model, heard)
             table.add_row(
                 model_name,
                 f"{figures['wer']:.2f}",

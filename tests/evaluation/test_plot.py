@@ -40,6 +40,9 @@ def drawn(
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             line = handle if hasattr(handle, "get_xdata") else handle.lines[0]
             found[label] = (list(line.get_xdata()), list(line.get_ydata()))
+        figure.draw_without_rendering()
+        at = figure.legends[0].get_window_extent()
+        found["margins"] = at.x0, figure.bbox.width - at.x1
         save(figure, path)
 
     monkeypatch.setattr(Figure, "savefig", look)
@@ -61,6 +64,14 @@ def test_points_are_the_figures(
     assert found["bidirectional twin"][1] == [100 * summary.twin.cer.value] * 2
     assert {"55 ms", "215 ms", "375 ms", "815 ms"} <= set(found["texts"])
     assert f"{summary.utterances} recordings, {summary.words} words" in text
+
+
+@pytest.mark.parametrize("name", ["digits", "real recordings alone, of many speakers"])
+def test_the_legend_stays_in_the_picture(
+    heard: Evaluation, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, _ = drawn({name: heard, f"{name}, too": unlike(heard)}, tmp_path, monkeypatch)
+    assert min(found["margins"]) >= 0
 
 
 def test_what_was_not_measured_is_said(
@@ -97,7 +108,7 @@ def test_without_a_twin_nothing_is_relative_to_it(
         results=tuple(dataclasses.replace(one, twin=None, aligned=()) for one in heard.results),
     )
     found, text = drawn({"digits": alone}, tmp_path, monkeypatch)
-    assert list(found) == ["texts", "digits, streaming"]
+    assert list(found) == ["texts", "digits, streaming", "margins"]
     assert "Deep Speech" not in text
 
 

@@ -29,6 +29,8 @@ _ALONE = "#b35000"
 
 _INK, _GREY, _RULE = "#1f2328", "#5c6570", "#e4e7eb"
 _ASIDE_MS = 10.0
+_LABEL = 0.09
+"""Width of a label beside a point, of the largest latency; points closer than that go without."""
 _DASHES = (0, (6, 3))
 
 _STREAMING, _TWIN = "streaming", "bidirectional twin"
@@ -92,17 +94,22 @@ def plot_error_against_latency(
     _limit(axes)
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda i: (_PUBLISHED in labels[i], _TWIN in labels[i]))
-    figure.legend(
-        [handles[i] for i in order],
-        [labels[i] for i in order],
-        loc="outside lower center",
-        ncols=2,
-        fontsize=9,
-        frameon=False,
-        labelcolor=_INK,
-        handlelength=2.4,
-        columnspacing=2.4,
-    )
+    for columns in (2, 1):
+        legend = figure.legend(
+            [handles[i] for i in order],
+            [labels[i] for i in order],
+            loc="outside lower center",
+            ncols=columns,
+            fontsize=9,
+            frameon=False,
+            labelcolor=_INK,
+            handlelength=2.4,
+            columnspacing=2.4,
+        )
+        figure.draw_without_rendering()
+        if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+            break
+        legend.remove()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
@@ -146,7 +153,11 @@ def _draw(
         label=name,
         zorder=4,
     )
+    room, last = _LABEL * max(x, default=0.0), -math.inf
     for ms, rate in zip(x, rates, strict=True) if numbered else ():
+        if ms - last < room:
+            continue
+        last = ms
         axes.annotate(
             f"{ms:g} ms",
             (ms, rate.value),

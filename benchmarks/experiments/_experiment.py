@@ -80,12 +80,18 @@ def bundle(folder: Path, name: str) -> Path:
 
 
 def evaluated(
-    folder: Path, twin: Path, items: Iterable[Item | Utterance], name: str = "test"
+    folder: Path,
+    items: Iterable[Item | Utterance],
+    name: str = "test",
+    *,
+    streaming: Path | None = None,
 ) -> Evaluation:
-    """The evaluation of the streaming model of a folder beside a twin, made once."""
+    """The evaluation of both models of a folder, made once; or of its twin beside another model."""
     path = folder / f"{name}.json"
     if not path.exists():
-        evaluation = evaluate_bundles(bundle(folder, "streaming"), twin, items)
+        evaluation = evaluate_bundles(
+            streaming or bundle(folder, "streaming"), bundle(folder, "bidirectional"), items
+        )
         for problem in evaluation.problems:
             _console.print(problem, markup=False)
         evaluation.save(path)

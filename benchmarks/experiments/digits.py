@@ -17,7 +17,6 @@ from _experiment import (
     REGULARISE,
     SHIFTS,
     TWIN,
-    bundle,
     evaluated,
     markdown,
     mean_over_seeds,
@@ -58,7 +57,6 @@ def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
     return {
         name: evaluated(
             folder,
-            bundle(folder, "bidirectional"),
             recordings.strings(speakers[name], "test", STRINGS_PER_SPEAKER, seed=SEED),
             name,
         )

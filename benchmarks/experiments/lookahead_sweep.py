@@ -64,7 +64,7 @@ def main() -> None:
     strings = recordings.strings(
         (*recordings.seen, HELD_OUT), "test", STRINGS_PER_SPEAKER, seed=SEED
     )
-    found = evaluated(folder, bundle(folder, "bidirectional"), strings)
+    found = evaluated(folder, strings)
     summary = found.summary()
     table = Table("model", "latency", "WER %", "CER %", "CER to the head before it, %")
     results, before = [], None

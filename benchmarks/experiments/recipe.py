@@ -1,14 +1,13 @@
 """What was tried: ways to train the twin, and ways for the streaming model to learn from it.
 
-    python benchmarks/experiments/recipe.py [--steps 500] [--only NAME] [--write]
+    python benchmarks/experiments/recipe.py [--steps 1000] [--write]
 
 Connected digits. The first rows are bidirectional models; the others are streaming models that
-differ in one thing from the way that the experiments use, all with one teacher: the bidirectional
-model of experiment (a), seed 0.
+differ in one thing from the way that the experiments use, all with one teacher: the first of the
+bidirectional ones.
 """
 
 import argparse
-import dataclasses
 import shutil
 from pathlib import Path
 
@@ -34,15 +33,16 @@ from nearfuture.training.session import Request
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2026
+TEACHER = "twin, Muon"
 TWINS = {
-    "twin, Muon": {},
+    TEACHER: {},
     "twin, AdamW": {"matrix_rate": 0.0},
     "twin, regularised": {"regularise": True},
 }
 USED = {"distill": DISTILL, "shifts": SHIFTS}
 WAYS = {
-    "without a teacher": {},
     "as used": USED,
+    "without a teacher": {},
     "divergence × 1/3": {**USED, "distill": DISTILL / 3},
     "no shift": {**USED, "shifts": {}},
     "without a teacher, delay penalty 0.1": {"delay_penalty": 0.1},
@@ -57,23 +57,31 @@ def strings() -> list[Utterance]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--steps", type=int, default=500)
-    parser.add_argument("--only", choices=[*TWINS, *WAYS])
-    parser.add_argument("--runs", type=Path, default=Path("runs/experiments"))
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--runs", type=Path, default=Path("runs/experiments/recipe"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
     options = parser.parse_args()
 
-    teacher = options.runs / "digits" / "seed-0" / "bidirectional"
-    if not (teacher / "bundle").exists():
-        raise SystemExit("the teacher is that of experiment (a): run digits.py first")
-    plain = Request(
-        data=(),
-        preset="small",
-        heads=HEADS,
-        steps=options.steps,
-        regularise=REGULARISE,
-        folder=options.runs,
-    )
+    folders = {
+        name: options.runs / name.replace(" ", "-").replace(",", "").replace("/", "-")
+        for name in (*TWINS, *WAYS)
+    }
+    for name, folder in folders.items():
+        twin = name in TWINS
+        if not twin and not (folder / "bidirectional").exists():
+            shutil.copytree(folders[TEACHER] / "bidirectional", folder / "bidirectional")
+        trained(
+            Request(
+                data=(),
+                preset="small",
+                heads=HEADS,
+                models=("bidirectional",) if twin else ("streaming",),
+                steps=options.steps,
+                folder=folder,
+                **{"regularise": REGULARISE, **(TWINS if twin else WAYS)[name]},
+            )
+        )
+
     heard = strings()
     table = Table("model", "head", "WER %", "CER %", "emitted, p50 / p90 ms", "revisions")
     table.caption = (
@@ -81,22 +89,11 @@ def main() -> None:
         f"the end of a word to the frame that writes its last character; revisions of shown text "
         f"per 100 words"
     )
-    results, folders = [], {}
-    for name, changes in {**TWINS, **WAYS}.items():
-        if options.only not in (None, name):
-            continue
-        folder = options.runs / "recipe" / name.replace(" ", "-").replace(",", "").replace("/", "-")
-        folders[name] = folder
-        models = ("bidirectional",) if name in TWINS else ("streaming",)
-        if name in WAYS and not (folder / "bidirectional").exists():
-            shutil.copytree(teacher, folder / "bidirectional")
-        trained(dataclasses.replace(plain, models=models, folder=folder, **changes))
-        if name in TWINS:
-            # Errors of a twin are found beside any streaming model.
-            beside = options.runs / "digits" / "seed-0"
-            if not (folder / "streaming").exists():
-                shutil.copytree(beside / "streaming", folder / "streaming")
-        summary = evaluated(folder, bundle(folder, "bidirectional"), heard).summary()
+    results = []
+    for name, folder in folders.items():
+        # The errors of a twin are found beside any streaming model.
+        streaming = bundle(folders["as used"] if name in TWINS else folder, "streaming")
+        summary = evaluated(folder, heard, streaming=streaming).summary()
         heads = [summary.twin] if name in TWINS else list(summary.heads)
         for head in heads:
             assert head is not None

@@ -18,7 +18,6 @@ from _experiment import (
     PAGES,
     REGULARISE,
     SHIFTS,
-    bundle,
     evaluated,
     markdown,
     name_of,
@@ -61,7 +60,7 @@ def evaluation(kind: str, runs: Path) -> Evaluation:
     )
     folder = trained(request)
     items = [item for item in read_source(corpus(KINDS[kind][0])).items if item.split == "test"]
-    return evaluated(folder, bundle(folder, "bidirectional"), items)
+    return evaluated(folder, items)
 
 
 def part(whole: Evaluation, names: frozenset[str]) -> Evaluation:

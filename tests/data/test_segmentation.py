@@ -72,6 +72,21 @@ def test_a_word_is_never_cut() -> None:
     assert kept(cut("a" + PAUSE + "b", "ab")) == [("ab", 0, 10)]
 
 
+@pytest.mark.parametrize(
+    ("heard", "kept_text", "rest"),
+    [
+        (["abc", "bac"], "abc", "bac"),  # the last c could be the second one
+        (["acb", "abc"], "abc", "acb"),  # and the first a the first one
+    ],
+)
+def test_speech_without_text_does_not_pull_a_word_to_pieces(
+    heard: list[str], kept_text: str, rest: str
+) -> None:
+    found = cut(PAUSE.join(heard), "abc")
+    assert [one.text for one in found.kept] == [kept_text]
+    assert [(one.reason, one.segment.heard) for one in found.dropped] == [("no text", rest)]
+
+
 def test_silence_beyond_half_a_second_is_left_out() -> None:
     found = cut("." * 50 + "ab" + "." * 50 + "ba" + "." * 50, "ab ba")
     assert kept(found) == [("ab", 38, 64), ("ba", 90, 116)]
@@ -227,7 +242,7 @@ def recover(model: Model, samples: np.ndarray, texts: list[str]) -> Segments:
 def test_bundled_samples_with_a_wrong_text() -> None:
     folder = MODELS.parent / "samples"
     entries = read_manifest(folder / "manifest.tsv")
-    misread = entries.pop(1)  # "four one nine eie ine"
+    misread = entries.pop(1)  # "fone sone one thwo five"
     rng = np.random.default_rng(0)
     texts = [entry.transcript for entry in entries]
     samples = np.concatenate(
@@ -251,10 +266,11 @@ def test_bundled_samples_with_a_wrong_text() -> None:
     assert " ".join(one.text for one in found.kept) == " ".join([*texts[:3], *texts[4:]])
     assert " ".join(one.segment.text for one in found.dropped if one.segment.text) == wrong[3]
 
-    # What the model cannot read it cannot vouch for.
+    # What the model cannot read it cannot vouch for: all but the last word, behind a pause.
     found = recover(model, read(misread.path).samples, [misread.transcript])
-    assert found.kept == ()
-    assert " ".join(one.segment.text for one in found.dropped) == misread.transcript
+    *unread, last = misread.transcript.split()
+    assert [one.text for one in found.kept] == [last]
+    assert [one.segment.text for one in found.dropped] == [" ".join(unread)]
 
 
 def long_recording(
@@ -304,7 +320,10 @@ def test_wrong_stretches_are_dropped_and_the_rest_recovered(fsdd: DigitRecording
         assert one.start_ms <= inside[0][1].start_ms
         assert inside[-1][1].end_ms <= one.end_ms
         recovered |= {number for number, _ in inside}
-        errors += [a.start_ms - b.start_ms for a, (_, b) in zip(one.words, inside, strict=True)]
+        errors += [
+            (a.start_ms + a.end_ms - b.start_ms - b.end_ms) / 2
+            for a, (_, b) in zip(one.words, inside, strict=True)
+        ]
         assert one.end_ms - one.start_ms <= 15_000
 
     # Everything whose text is right is there, and of the missing string nothing.
@@ -314,6 +333,6 @@ def test_wrong_stretches_are_dropped_and_the_rest_recovered(fsdd: DigitRecording
     assert 14 not in recovered
     dropped = " ".join(one.segment.heard for one in found.dropped)
     assert " ".join(word.text for word in said[14]) in dropped
-    # The model writes the first character inside its sound.
+    # The model writes characters inside their sounds, so that a word lies in the middle of its own.
     assert np.median(np.abs(errors)) <= 40
-    assert np.mean(np.abs(errors) <= 80) >= 0.8
+    assert np.mean(np.abs(errors) <= 80) >= 0.9

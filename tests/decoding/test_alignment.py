@@ -52,10 +52,12 @@ def all_states(target: tuple[int, ...], frames: int) -> np.ndarray:
     return np.array(found, int).reshape(len(found), frames)
 
 
-def best_by_trying(log_probs: np.ndarray, target: list[int]) -> tuple[float, list[int]]:
+def best_by_trying(
+    log_probs: np.ndarray, target: list[int], blanks: int | list[int] = 0
+) -> tuple[float, list[int]]:
     """The best score, and of the paths that have it the one the tie rule names."""
     labels = np.zeros(2 * len(target) + 1, int)
-    labels[1::2] = target
+    labels[::2], labels[1::2] = blanks, target
     states = all_states(tuple(target), len(log_probs))
     scores = np.zeros(len(states))
     for t, row in enumerate(log_probs):  # added up in the order of time
@@ -92,6 +94,22 @@ def test_no_path_is_better(case: tuple[np.ndarray, list[int]]) -> None:
     assert found.score == score
     assert found.path.tolist() == path
     check_consistent(found, log_probs, target)
+
+
+@law
+@given(cases(fine), st.data())
+def test_blanks_that_differ_by_their_place(
+    case: tuple[np.ndarray, list[int]], data: st.DataObject
+) -> None:
+    log_probs, target = case
+    other = data.draw(st.lists(fine, min_size=len(log_probs), max_size=len(log_probs)))
+    log_probs = np.column_stack([log_probs, other])
+    places = len(target) + 1
+    blanks = data.draw(st.lists(st.sampled_from([0, V]), min_size=places, max_size=places))
+    found = align(log_probs, target, blanks)
+    score, path = best_by_trying(log_probs, target, blanks)
+    assert found.score == score
+    assert found.path.tolist() == path
 
 
 @law

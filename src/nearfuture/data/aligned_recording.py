@@ -22,6 +22,7 @@ from nearfuture.text import BLANK, Vocabulary, character_errors
 __all__ = ["AlignedRecording", "Cut", "Segment"]
 
 _GREEDY = Greedy()
+_COST_WITHIN_A_WORD = 1.0  # of each frame of a silence, in nats
 _MARGIN_MS = 500.0  # of the silence around a segment, at most so much goes with it on each side
 
 
@@ -69,6 +70,8 @@ class AlignedRecording:
     firsts: list[int]  # frames of each word
     lasts: list[int]
     vocabulary: Vocabulary
+    silent: NDArray[np.bool_]  # where the model hears nothing
+    silence_frames: int  # in a row, of a silence
     power: NDArray[np.float64]  # of the samples of each frame
     frame_ms: float
     centre_ms: float
@@ -85,34 +88,55 @@ class AlignedRecording:
         rate: int,
         frame_ms: float,
         centre_ms: float,
+        silence_ms: float,
     ) -> AlignedRecording:
-        """Align the whole; arguments as for `nearfuture.data.segmentation.segment`."""
+        """Align the whole; arguments as for `nearfuture.data.segmentation.segment`.
+
+        Each frame of a silence that lies between two characters of one word costs a nat. Without
+        that, speech that the text lacks would often pull a word before or after it to pieces: some
+        of its characters are in there, too, and fit as well as its own.
+        """
         borders = (centre_ms + frame_ms * (np.arange(len(log_probs) + 1) - 0.5)) * rate / 1000
         frames = np.split(
             np.asarray(samples), np.clip(borders.round().astype(int), 0, len(samples))
         )[1:-1]
-        said = text.split()
-        found = align(log_probs, vocabulary.encode(" ".join(said)))
+        values, said = np.asarray(log_probs, np.float64), text.split()
+        needed = math.ceil(silence_ms / frame_ms)
+        silent = _silent(values, vocabulary)
+        within = values[:, BLANK].copy()  # the blank between two characters of a word
+        for begin, end in _runs(silent):
+            within[begin:end] -= _COST_WITHIN_A_WORD * (end - begin >= needed)
+        characters = " ".join(said)
+        letter = np.array([False, *(not one.isspace() for one in characters), False])
+        found = align(
+            np.column_stack([values, within]),
+            vocabulary.encode(characters),
+            np.where(letter[:-1] & letter[1:], values.shape[1], BLANK).tolist(),
+        )
         begins = np.cumsum([0] + [len(word) + 1 for word in said])  # of words among the tokens
         return cls(
-            log_probs=np.asarray(log_probs, np.float64),
-            path=found.path,
+            log_probs=values,
+            path=np.where(found.path == values.shape[1], BLANK, found.path),
             words=words_of(found, said, frame_ms=frame_ms, centre_ms=centre_ms),
             firsts=[found.tokens[at].first for at in begins[:-1]],
             lasts=[found.tokens[at - 2].last for at in begins[1:]],
             vocabulary=vocabulary,
+            silent=silent,
+            silence_frames=needed,
             power=np.array([float(np.dot(frame, frame)) for frame in frames]),
             frame_ms=frame_ms,
             centre_ms=centre_ms,
             duration_ms=1000 * len(samples) / rate,
         )
 
-    def cuts(self, silence_ms: float) -> Iterator[Cut]:
-        """Everything between silences of such a length outside words."""
+    def cuts(self) -> Iterator[Cut]:
+        """Everything between silences outside words."""
         T = len(self.log_probs)
-        needed = math.ceil(silence_ms / self.frame_ms)
         margin = int(_MARGIN_MS / self.frame_ms)
-        silences = [(b, e) for b, e in _runs(self._quiet()) if e - b >= needed]
+        quiet = self.silent.copy()
+        for first, last in zip(self.firsts, self.lasts, strict=True):
+            quiet[first : last + 1] = False
+        silences = [(b, e) for b, e in _runs(quiet) if e - b >= self.silence_frames]
         if not silences or silences[0][0] > 0:
             silences.insert(0, (0, 0))
         if silences[-1][1] < T:
@@ -121,18 +145,6 @@ class AlignedRecording:
             earliest = 0 if b0 == 0 else self._quietest(b0, e0)
             latest = T if e1 == T else self._quietest(b1, e1)
             yield Cut(max(earliest, e0 - margin), e0, b1, min(latest, b1 + margin))
-
-    def _quiet(self) -> NDArray[np.bool_]:
-        """Where the model hears nothing, and no word lies."""
-        silent = [BLANK] + [
-            number
-            for number, symbol in enumerate(self.vocabulary.symbols, start=1)
-            if symbol.isspace()
-        ]
-        quiet = np.isin(self.log_probs.argmax(axis=1), silent)
-        for first, last in zip(self.firsts, self.lasts, strict=True):
-            quiet[first : last + 1] = False
-        return quiet
 
     def _quietest(self, begin: int, end: int) -> int:
         """The middle of the quietest half of some frames; of equals, of the one in the middle."""
@@ -166,6 +178,12 @@ class AlignedRecording:
         if frame in (0, len(self.log_probs)):
             return 0.0 if frame == 0 else self.duration_ms
         return self.centre_ms + self.frame_ms * (frame - 0.5)
+
+
+def _silent(log_probs: NDArray[np.float64], vocabulary: Vocabulary) -> NDArray[np.bool_]:
+    """Where the model's own best symbol is the blank or a space."""
+    spaces = [n for n, symbol in enumerate(vocabulary.symbols, start=1) if symbol.isspace()]
+    return np.isin(log_probs.argmax(axis=1), [BLANK, *spaces])
 
 
 def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:

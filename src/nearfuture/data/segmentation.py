@@ -90,7 +90,8 @@ def segment(
 ) -> Segments:
     """Cut a long recording into utterances by aligning its whole text, and drop the doubtful ones.
 
-    1. The text is aligned with the whole recording (`nearfuture.decoding.align`).
+    1. The text is aligned with the whole recording (`nearfuture.decoding.align`), words without
+       silence in them as far as that is possible.
     2. It is cut wherever, between two words, the model's own best symbol is the blank or a space
        for `silence_ms`, in the middle of the quietest half of that. A stretch has the words that
        the alignment puts into it.
@@ -143,10 +144,11 @@ def segment(
         rate=rate,
         frame_ms=frame_ms,
         centre_ms=centre_ms,
+        silence_ms=limits.silence_ms,
     )
     kept: list[Segment] = []
     dropped: list[Dropped] = []
-    for cut in recording.cuts(limits.silence_ms):
+    for cut in recording.cuts():
         stretch = recording.segment(cut)
         if not stretch.words and not stretch.heard:
             continue  # silence too short to be one, at an end of the recording

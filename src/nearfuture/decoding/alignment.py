@@ -89,7 +89,9 @@ class AlignedWord:
     characters: tuple[AlignedCharacter, ...] = ()
 
 
-def align(log_probs: NDArray[np.floating], target: Sequence[int], blank: int = BLANK) -> Alignment:
+def align(
+    log_probs: NDArray[np.floating], target: Sequence[int], blank: int | Sequence[int] = BLANK
+) -> Alignment:
     """The most probable of the paths that CTC reads as the target (Viterbi).
 
         path = argmax_π Σ_t log p(t, π_t)    over all π of T symbols that, with repeats merged and
@@ -102,7 +104,8 @@ def align(log_probs: NDArray[np.floating], target: Sequence[int], blank: int = B
     Args:
         log_probs: (T, V) natural logarithms, of one recording, unpadded.
         target: L ids of symbols, without blanks; maybe none.
-        blank: id of the blank.
+        blank: id of the blank; or those of the L + 1 blanks before, between and behind the
+            symbols, where a blank's probability depends on its place.
 
     Raises:
         NearfutureError: if the frames are too few, naming them and how many are needed; if every
@@ -125,14 +128,15 @@ def align(log_probs: NDArray[np.floating], target: Sequence[int], blank: int = B
     """
     values = np.asarray(log_probs, np.float64)
     symbols = np.asarray(target, np.int64)
-    _check(values, symbols, blank)
+    blanks = np.broadcast_to(np.asarray(blank, np.int64), len(symbols) + 1)
+    _check(values, symbols, blanks)
     T = len(values)
     if T == 0:
         return Alignment(path=np.zeros(0, np.int64), tokens=(), score=0.0)
 
-    labels = np.full(2 * len(symbols) + 1, blank)
-    labels[1::2] = symbols
-    states, score = best_path(values, labels, blank)
+    labels = np.empty(2 * len(symbols) + 1, np.int64)
+    labels[::2], labels[1::2] = blanks, symbols
+    states, score = best_path(values, labels)
     if score == -math.inf:
         raise NearfutureError(
             f"every path of {T} frames that spells these {len(symbols)} symbols has probability 0: "
@@ -229,14 +233,17 @@ def _confidence(tokens: Sequence[AlignedToken]) -> float:
     return math.exp(min(0.0, total / sum(frames)))  # rounding can put a log-probability above 0
 
 
-def _check(log_probs: NDArray[np.float64], target: NDArray[np.int64], blank: int) -> None:
-    if log_probs.ndim != 2 or not 0 <= blank < log_probs.shape[1]:
+def _check(
+    log_probs: NDArray[np.float64], target: NDArray[np.int64], blanks: NDArray[np.int64]
+) -> None:
+    blank = ", ".join(map(str, np.unique(blanks)))
+    if log_probs.ndim != 2 or not ((blanks >= 0) & (blanks < log_probs.shape[1])).all():
         raise NearfutureError(
             f"log_probs has shape {log_probs.shape}: alignment takes (frames, vocabulary) of one "
             f"recording, with the blank, {blank}, in the vocabulary"
         )
     T, V = log_probs.shape
-    wrong = target[(target < 0) | (target >= V) | (target == blank)]
+    wrong = target[(target < 0) | (target >= V) | np.isin(target, blanks)]
     if len(wrong):
         raise NearfutureError(
             f"the target has the symbol {wrong[0]}: symbols go from 0 to {V - 1} without "

@@ -14,9 +14,7 @@ __all__ = ["best_path"]
 Floats = NDArray[np.float64]
 
 
-def best_path(
-    log_probs: Floats, labels: NDArray[np.int64], blank: int
-) -> tuple[NDArray[np.int64], float]:
+def best_path(log_probs: Floats, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
     """The most probable sequence of states, from the first two to the last two.
 
         v(t, s) = log p(t, label_s) + max(v(t-1, s), v(t-1, s-1), v(t-1, s-2))
@@ -32,7 +30,6 @@ def best_path(
     Args:
         log_probs: (T, V), `T` ≥ 1, without NaN.
         labels: (S,) the symbol of every state; blanks at even places.
-        blank: id of the blank.
 
     Returns:
         The states (T,), and the log-probability of their labels; -inf where no path has any.
@@ -41,14 +38,14 @@ def best_path(
     Grice, Hughey and Speck, "Reduced space sequence alignment", 1997.
 
     >>> log_probs = np.log([[0.6, 0.4], [0.6, 0.4], [0.1, 0.9]])
-    >>> states, score = best_path(log_probs, np.array([0, 1, 0]), blank=0)
+    >>> states, score = best_path(log_probs, np.array([0, 1, 0]))
     >>> states.tolist(), round(float(np.exp(score)), 3)
     ([0, 0, 1], 0.324)
     """
     T, S = len(log_probs), len(labels)
     K = max(1, round((2 * S * T) ** (1 / 3)))
     over = np.full(S, -np.inf)  # what it costs to skip the blank before a state
-    over[2:][(labels[2:] != blank) & (labels[2:] != labels[:-2])] = 0.0
+    over[3::2][labels[3::2] != labels[1:-2:2]] = 0.0
 
     # Two states in front, without probability, stand for what lies before the first.
     scores = np.full(S + 2, -np.inf)

@@ -8,6 +8,7 @@ within 30 dB of its loudest. Then some texts are replaced, lack words or have wo
 """
 
 import argparse
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -196,17 +197,27 @@ def main() -> None:
     rng = np.random.default_rng(SEED)
     model = load(options.bundle)
     samples, made = recorded(rng, options.strings)
+    began = time.process_time()
     log_probs = model.log_probs(samples)
-
+    heard = time.process_time()
     right = cut(model, samples, log_probs, [one.said for one in made], FREE)
+    aligned = time.process_time()
     table, results = times(right, made)
-    table.title = f"{options.strings} strings, {len(samples) / model.rate / 60:.1f} minutes"
+    table.title = (
+        f"{options.strings} strings, {len(samples) / model.rate / 60:.1f} minutes, "
+        f"{len(log_probs)} frames"
+    )
+    table.caption = (
+        f"processor time: log-probabilities {heard - began:.1f} s, alignment and cutting "
+        f"{aligned - heard:.1f} s"
+    )
     Console(width=120).print(table)
 
     texts, wrong = spoil(rng, made)
     found = cut(model, samples, log_probs, texts)
     table, figures = recovered(found, made, wrong)
-    emit(table, {"times": results, **figures})
+    seconds = {"log_probs_s": heard - began, "alignment_s": aligned - heard}
+    emit(table, {"times": results, **seconds, **figures})
 
 
 if __name__ == "__main__":

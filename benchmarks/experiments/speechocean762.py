@@ -30,6 +30,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.data import corpus_folder, read_source
+from nearfuture.data.item import Item
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
 from nearfuture.training.session import Request
 
@@ -46,8 +47,8 @@ def corpus(name: str) -> Path:
     return folder / "manifest.tsv"
 
 
-def evaluation(kind: str, runs: Path) -> Evaluation:
-    request = Request(
+def request(kind: str, runs: Path) -> Request:
+    return Request(
         data=tuple(corpus(name) for name in KINDS[kind]),
         preset="small",
         rate=RATE,
@@ -58,9 +59,10 @@ def evaluation(kind: str, runs: Path) -> Evaluation:
         shifts=SHIFTS,
         folder=runs / kind,
     )
-    folder = trained(request)
-    items = [item for item in read_source(corpus(KINDS[kind][0])).items if item.split == "test"]
-    return evaluated(folder, items)
+
+
+def test_items() -> list[Item]:
+    return [item for item in read_source(corpus("speechocean762")).items if item.split == "test"]
 
 
 def part(whole: Evaluation, names: frozenset[str]) -> Evaluation:
@@ -76,10 +78,10 @@ def main() -> None:
     options = parser.parse_args()
 
     kinds = [options.only] if options.only else list(KINDS)
-    found = {kind: evaluation(kind, options.runs) for kind in kinds}
+    found = {kind: evaluated(trained(request(kind, options.runs)), test_items()) for kind in kinds}
     source = read_source(corpus("speechocean762")).items
     heard = {item.text for item in source if item.split == "train"}
-    test = [item for item in source if item.split == "test"]
+    test = test_items()
     subsets = {
         "all": frozenset(item.name for item in test),
         "clear": frozenset(item.name for item in test if item.fields["clear"] == "1"),

@@ -3,7 +3,7 @@
     python benchmarks/experiments/speechocean762_longer.py [--write]
 
 The training on real recordings alone of `speechocean762.py`, but twice as many passes for the
-streaming model; its twin is made afresh where that experiment has left none.
+streaming model, which has a twin of its own.
 """
 
 import argparse

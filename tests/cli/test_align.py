@@ -115,6 +115,17 @@ def test_the_same_times_in_every_format(folder: Path, capsys: pytest.CaptureFixt
     ]
 
 
+def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "alignment.md").read_text(encoding="utf-8")
+    _, _, shown = page.partition("```\n\n```\n")
+    shown = shown.partition("```")[0]
+    _, printed, _ = run(capsys, CLIP, "--text", SAID, "--format", "ctm")
+    pairs = zip(shown.splitlines(), printed.splitlines(), strict=True)
+    for (*here, here_sure), (*there, there_sure) in (map(str.split, pair) for pair in pairs):
+        assert here == there
+        assert float(here_sure) == pytest.approx(float(there_sure), abs=2e-4)  # of other machines
+
+
 def test_bad_recordings_are_named_and_the_others_go_on(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -149,16 +160,45 @@ def test_bad_recordings_are_named_and_the_others_go_on(
         assert reason in line
 
 
+@pytest.mark.parametrize("way", ["files", "data"])
+def test_names_tell_recordings_in_two_folders_apart(
+    folder: Path, capsys: pytest.CaptureFixture[str], way: str
+) -> None:
+    paths = []
+    for speaker in ("anna", "bert"):
+        (folder / "in" / speaker).mkdir(parents=True)
+        for suffix in (".flac", ".txt"):
+            shutil.copy(folder / f"{CLIP.stem}{suffix}", folder / "in" / speaker / f"1{suffix}")
+        paths.append(folder / "in" / speaker / "1.flac")
+    given = paths if way == "files" else ["--data", folder / "in"]
+    code, _, err = run(capsys, *given, "--out", folder / "out")
+    assert (code, err) == (0, "")
+    for path, name in zip(paths, ("anna_1.json", "bert_1.json"), strict=True):
+        assert json.loads((folder / "out" / name).read_text())["file"] == str(path)
+    assert {line.split()[0] for line in run(capsys, *given, "--format", "ctm")[1].splitlines()} == {
+        "anna_1",
+        "bert_1",
+    }
+
+
 def test_two_recordings_of_one_name(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = folder / "other"
-    other.mkdir()
-    for suffix in (".flac", ".txt"):
-        shutil.copy(folder / f"{CLIP.stem}{suffix}", other)
+    same = folder / f"{CLIP.stem}.wav"
+    soundfile.write(same, read(CLIP).samples, 8000)
     out = folder / "out"
-    code, _, err = run(capsys, folder / CLIP.name, other / CLIP.name, "--out", out)
+    code, _, err = run(capsys, folder / CLIP.name, same, "--out", out)
     assert code == 1
     assert "rename one of them" in err
     assert json.loads((out / f"{CLIP.stem}.json").read_text())["file"] == str(folder / CLIP.name)
+
+
+def test_what_came_to_nothing_does_not_stand_in_the_way(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = folder / "out"
+    assert run(capsys, folder / "missing.wav", "--text", SAID, "--segment", out)[0] == 1
+    assert run(capsys, folder / CLIP.name, "--segment", out)[0] == 0
+    code, _, err = run(capsys, folder / CLIP.name, "--segment", out)
+    assert (code, "is there already: name another folder" in err) == (2, True)
 
 
 def test_a_streaming_model_is_refused_unless_its_delay_is_accepted(

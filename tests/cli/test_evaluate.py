@@ -96,6 +96,34 @@ def test_a_split_can_be_chosen(folder: Path, capsys: pytest.CaptureFixture[str])
     assert "no split 'dev': it has test, train" in err
 
 
+@pytest.mark.parametrize(
+    ("splits", "told"),
+    [("test", "the split test"), ("dev", "the split dev"), ("", "all recordings")],
+)
+def test_what_was_trained_on_is_not_what_is_judged_by(
+    folder: Path, capsys: pytest.CaptureFixture[str], splits: str, told: str
+) -> None:
+    manifest = folder / "manifest.tsv"
+    text = manifest.read_text(encoding="utf-8").replace("\ttest", f"\t{splits}")
+    if not splits:
+        text = text.replace("\ttrain", "\t")
+    manifest.write_text(text, encoding="utf-8")
+    code, out, _ = run(capsys, "--data", folder, "--budgets", "375")
+    assert (code, f": {told}" in out) == (0, True)
+    assert f"{7 if splits else 8} recordings" in out
+
+
+def test_the_training_split_alone_has_to_be_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = folder / "manifest.tsv"
+    text = manifest.read_text(encoding="utf-8").replace("\ttest", "\ttrain")
+    manifest.write_text(text, encoding="utf-8")
+    code, _, err = run(capsys, "--data", folder)
+    assert code == 2
+    assert "has the splits train, and neither test nor dev: say which with --split" in err
+
+
 def test_a_limit_is_spread_over_the_data(
     folder: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

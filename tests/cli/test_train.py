@@ -83,6 +83,9 @@ def test_two_processes_share_the_work(tmp_path: Path, start: list[str] | str) ->
         ({"recordings_sha256": ("a" * 64, "b" * 64)}, "otherwise: the recordings changed;"),
         ({"steps": (2, 3)}, r"follows from their number \(or that of --epochs\)$"),
         ({"average": (0.9, 0.8)}, "average: 0.9 → 0.8"),
+        ({"frames": ([0, 8], [0]), "rate": (8000, 16000)}, r"--heads \[0, 8\] → \[0\], --rate 8"),
+        ({"symbols": (["a"], ["a", "b"])}, "the characters of the texts changed;"),
+        ({"dropout": (0.1, 0.0), "augmentation": ({}, {})}, "otherwise: --regularise changed;"),
     ],
 )
 def test_another_training_is_told_in_words_of_the_command(
@@ -184,7 +187,17 @@ def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:
         ),
         (
             ["--data", str(SAMPLES), "--models", "streaming", "--shifts", "0:1"],
-            "shift_frames has no effect without a teacher",
+            "--shifts has no effect where --distill is 0",
+        ),
+        (
+            ["--data", str(SAMPLES), "--shifts", "7:1"],
+            "heads of 7 frames; the model has heads of 0, 4, 8, 19",
+        ),
+        (["--data", str(SAMPLES), "--delay-penalty=-1"], "--delay-penalty is at least 0, not -1"),
+        (["--data", str(SAMPLES), "--learning-rate", "nan"], "--learning-rate is at least 0"),
+        (
+            ["--data", str(SAMPLES), "--models", "streaming", "--distill", "1"],
+            "train both models, or set distill to 0",
         ),
         (
             [

@@ -126,7 +126,7 @@ def write_copies(folder: Path, splits: tuple[str, str], *, texts: tuple[str, str
 
 
 def test_the_same_audio_in_two_splits_is_wrong(tmp_path: Path) -> None:
-    report = check(write_copies(tmp_path, ("train", "test"), texts=("one", "two")))
+    report = check(write_copies(tmp_path, ("train", "test"), texts=("one", "one")))
     assert not report.ok
     assert found(report) == {
         "same audio in two splits": ["b.wav"],
@@ -140,9 +140,20 @@ def test_the_same_audio_in_two_splits_is_wrong(tmp_path: Path) -> None:
 
 
 def test_the_same_audio_twice_is_worth_knowing(tmp_path: Path) -> None:
-    report = check(write_copies(tmp_path, ("train", "train"), texts=("one", "two")))
+    report = check(write_copies(tmp_path, ("train", "train"), texts=("one", "one")))
     assert report.ok
     assert found(report) == {"same audio twice": ["b.wav"]}
+
+
+@pytest.mark.parametrize("splits", [("train", "train"), ("train", "test")])
+def test_the_same_audio_with_two_texts_is_wrong(tmp_path: Path, splits: tuple[str, str]) -> None:
+    report = check(write_copies(tmp_path, splits, texts=("one", "two")))
+    assert not report.ok
+    assert reasons(report, "same audio with two texts") == [
+        f"'two' here, 'one' in {tmp_path}/a.wav"
+    ]
+    assert ("same audio in two splits" in found(report)) == (splits[1] == "test")
+    assert "same audio twice" not in found(report)
 
 
 def test_no_split_has_a_name_as_well(tmp_path: Path) -> None:

@@ -165,6 +165,25 @@ def test_no_network(tmp_path: Path) -> None:
             download(url, tmp_path / "a.bin")
 
 
+def test_no_network_is_said_at_once_where_a_part_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a.bin.part").write_bytes(DATA[:100])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/a.bin"
+        with pytest.raises(NearfutureError, match=r"cannot reach .* is there a network"):
+            download(url, tmp_path / "a.bin")
+    assert (tmp_path / "a.bin.part").read_bytes() == DATA[:100]
+
+
+@pytest.mark.parametrize("torn", ["", '{"a.bin": {"sha', "[]"])
+def test_a_record_that_was_torn_is_begun_anew(tmp_path: Path, torn: str) -> None:
+    path, record = tmp_path / "a.bin", tmp_path / "fetched.json"
+    path.write_bytes(DATA)
+    record.write_text(torn)
+    verify(path, "url", "", record)
+    assert json.loads(record.read_text())["a.bin"]["bytes"] == len(DATA)
+
+
 def test_only_the_web_is_fetched_from(tmp_path: Path) -> None:
     (tmp_path / "a.bin").write_bytes(b"a")
     for url in ("file:///etc/passwd", "a.bin", "ftp://host/a.bin"):

@@ -234,7 +234,7 @@ def test_epochs_follow_from_the_seed_in_any_order() -> None:
     backwards = [one.epoch(number) for number in reversed(range(8))][::-1]
     assert backwards == [two.epoch(number) for number in range(8)]
     assert one.steps(8) == two.steps(8) == sum(map(len, backwards))
-    assert (one.steps(0), one.steps_per_epoch) == (0, len(backwards[0]))
+    assert (one.steps(0), one.steps(1)) == (0, len(backwards[0]))
     other = Recordings(listed(), rate=8000, seconds_per_batch=9.0, seed=1)
     assert other.epoch(1) != one.epoch(1)
     assert other.epoch(0) == one.epoch(0)  # by length

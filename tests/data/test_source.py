@@ -257,6 +257,12 @@ def test_nemo(tmp_path: Path) -> None:
     assert f"{path}, line 8: it is no JSON" in source.problems[-1]
 
 
+def test_a_json_array_is_told_apart_from_lines(tmp_path: Path) -> None:
+    path = write_text(tmp_path / "a.json", '[{"audio_filepath": "a.wav", "text": "one"}]')
+    with pytest.raises(NearfutureError, match="is a JSON array: write one JSON object a line"):
+        read_source(path)
+
+
 # Kaldi -------------------------------------------------------------------------------------------
 
 
@@ -293,6 +299,7 @@ def test_kaldi(tmp_path: Path) -> None:
     (piped,) = (line for line in source.problems if line.startswith("piped"))
     assert "sph2pipe -f wav x.sph |" in piped
     assert "not run" in piped
+    assert any("extra" in line and "no line in wav.scp" in line for line in source.problems)
     assert read_source(folder / "wav.scp").items == source.items
 
 
@@ -309,6 +316,7 @@ def test_kaldi_with_segments_and_splits(tmp_path: Path) -> None:
     assert [load_item(item, 8000).size for item in source.items] == [32000, 8000, 16000]
     train = [line for line in source.problems if "train_960" in line]
     assert [line.split()[0] for line in train] == ["u3", "u4", "u5", "u6", "u7"]
+    assert "no line in segments" in train[-1]
 
 
 def test_kaldi_without_texts(tmp_path: Path) -> None:

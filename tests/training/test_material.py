@@ -1,5 +1,6 @@
 """What is trained on, what is kept apart, and what is left out, from the sources' splits."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,24 @@ def test_a_dev_of_its_own_keeps_to_them_as_well(tmp_path: Path) -> None:
     assert "0.wav: its 0.10 s are 2 frames" in str(chosen.left_out[0])
 
 
+def test_a_dev_that_cannot_be_used_is_not_called_none(tmp_path: Path) -> None:
+    listed(tmp_path / "split" / "train", [1.0, 1.1, 1.2])
+    listed(tmp_path / "split" / "dev", [0.1])
+    chosen = chosen_from([tmp_path / "split"], seed=0)
+    assert chosen.dev_name == "set aside at random, since none of the split dev can be used"
+
+
+@pytest.mark.parametrize(("rate", "more"), [(8000, False), (4000, True)])
+def test_the_rate_is_said_and_that_recordings_have_more(
+    tmp_path: Path, rate: int, more: bool
+) -> None:
+    chosen = chosen_from([listed(tmp_path / "in", [1.0] * 3)], seed=0)
+    config = dataclasses.replace(tiny(symbols=chosen.symbols), rate=rate)
+    given = recordings(chosen, config, seed=0, batch_seconds=10.0, limits=LIMITS, group=Group())
+    assert given.said[0].startswith(f"the models hear {rate} Hz")
+    assert ("2 recordings of 2 would have more, up to 8000 Hz (--rate)" in given.said[0]) == more
+
+
 def test_twenty_of_two_hundred_are_watched_at_least(tmp_path: Path) -> None:
     path = listed(tmp_path / "in", [0.2] * 200)
     for seed in range(3):
@@ -195,7 +214,10 @@ def test_what_recordings_are_varied_with_is_remembered(
 
     without = given()
     assert (without.about["noise"], without.about["rir"]) == ("none", "none")
-    assert without.said == ("noises: none, so they are made up", "rooms: none, so they are made up")
+    assert without.said[1:] == (
+        "noises: none, so they are made up",
+        "rooms: none, so they are made up",
+    )
     (tmp_path / "corpora").mkdir()
     listed(tmp_path / "corpora" / "noise", [0.5])
     (tmp_path / "corpora" / "noise" / "manifest.tsv").write_text("path\tseconds\n0.wav\t0.5\n")
@@ -204,7 +226,7 @@ def test_what_recordings_are_varied_with_is_remembered(
     monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path / "corpora"))
     loud = given()
     assert loud.about["noise"].startswith("1 recording (")
-    assert loud.said[0] == f"noises: {loud.about['noise']} in {tmp_path}/corpora/noise"
+    assert loud.said[1] == f"noises: {loud.about['noise']} in {tmp_path}/corpora/noise"
     soundfile.write(silence, np.ones(4000) * 0.25, 8000)
     assert given().about["noise"] != loud.about["noise"]
 

@@ -140,7 +140,7 @@ def test_other_recordings_are_another_training(tmp_path: Path) -> None:
 
 
 def test_without_its_twin_a_streaming_model_cannot_learn_from_it(tmp_path: Path) -> None:
-    with pytest.raises(NearfutureError, match=r"no checkpoint .*bidirectional/best\.safetensors"):
+    with pytest.raises(NearfutureError, match=r"no bidirectional model .*best\.safetensors: train"):
         told(request(tmp_path, models=("streaming",), distill=1.0))
     outcomes, _ = told(request(tmp_path, models=("streaming",)))
     assert outcomes["streaming"].done
@@ -149,6 +149,28 @@ def test_without_its_twin_a_streaming_model_cannot_learn_from_it(tmp_path: Path)
 def test_options_without_effect_are_refused(tmp_path: Path) -> None:
     with pytest.raises(NearfutureError, match="shift_frames has no effect"):
         told(request(tmp_path, models=("streaming",), shifts={0: 1}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"distill": 1.0, "shifts": {7: 1}}, "for heads of 7 frames; the model has heads of 0, 3"),
+        ({"delay_penalty": -1.0}, r"delay_penalty is at least 0\.0"),
+        ({"shifts": {0: 1}}, "shift_frames has no effect"),
+    ],
+)
+def test_what_the_second_model_cannot_have_is_refused_before_the_first(
+    tmp_path: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(NearfutureError, match=message):
+        told(request(tmp_path, heads=(0, 3), **changes))
+    assert not list(tmp_path.rglob("*"))
+
+
+def test_bfloat16_is_passed_on(tmp_path: Path) -> None:
+    told(request(tmp_path, models=("bidirectional",), bfloat16=True))
+    _, about = load_model(tmp_path / "mine" / "bidirectional" / "checkpoint.safetensors")
+    assert about["bfloat16"] is True
 
 
 def test_the_seed_decides_weights_and_batches(tmp_path: Path) -> None:

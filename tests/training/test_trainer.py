@@ -201,7 +201,7 @@ def test_other_options_are_refused_by_name(tmp_path: Path) -> None:
         trainer(tmp_path, options=dataclasses.replace(OPTIONS, learning_rate=0.02, clip=2.0))
     with pytest.raises(NearfutureError, match="task: None → digits"):
         Trainer(Recognizer(CONFIG), Drawn(), tmp_path, OPTIONS, task={"task": "digits"})
-    with pytest.raises(NearfutureError, match="holds another model"):
+    with pytest.raises(NearfutureError, match="bidirectional: False → True"):
         trainer(tmp_path, config=CONFIG.twin())
 
 
@@ -423,8 +423,17 @@ def test_poison_in_the_first_batch_spoils_no_statistics(tmp_path: Path, kind: st
 
 def test_nothing_at_all_is_refused_before_it_begins(tmp_path: Path) -> None:
     for batch in ([], [nan("abc")], [POISON["empty"][0]]):
-        with pytest.raises(NearfutureError, match="at least two frames"):
+        with pytest.raises(NearfutureError, match="none of the first 64 batches can be trained on"):
             trainer(tmp_path, Listed(batch))
+
+
+def test_features_are_fitted_to_the_first_batches_that_can_be_used(tmp_path: Path) -> None:
+    good = sentences(3)
+    clean = trainer(tmp_path / "clean", Listed(good))
+    spoilt = trainer(
+        tmp_path / "spoilt", Listed(good, special={step: [nan("abc")] for step in range(6)})
+    )
+    assert torch.equal(spoilt.model.features.mean, clean.model.features.mean)
 
 
 def test_history_stays_json(tmp_path: Path) -> None:

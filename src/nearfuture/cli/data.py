@@ -183,8 +183,7 @@ def list_(*, to: Annotated[Path | None, Parameter(name="--to")] = None) -> None:
                 line += f" (on a mirror: {archive.name})"
             console.print(Text(line), soft_wrap=True)
     console.print(
-        "none told: its publisher tells no checksum; that of the first time it is fetched is kept "
-        "and compared later."
+        "none told: its publisher tells no checksum; that of what came is in its fetched.json."
     )
 
 

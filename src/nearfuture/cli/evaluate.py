@@ -55,7 +55,8 @@ def evaluate(
             directory or a manifest of Lhotse.
         task: "digits" instead: 600 strings of 3 to 7 spoken digits, made from the test recordings
             of the Free Spoken Digit Dataset.
-        split: Only recordings of this split; those of "test" where there are any, unless given.
+        split: Only recordings of this split; unless given those of "test", or of "dev" where there
+            is no such split.
         budgets: Worst-case latencies in ms between commas, such as 215,375: for each the largest
             lookahead that keeps it at the model's own rate. Or "all" there are.
         limit: At most so many recordings, spread evenly over the data.
@@ -79,7 +80,7 @@ def evaluate(
     _check_files(json_file, plot)
     bundle = Bundle.open(model)
     heads = None if budgets == "all" else _heads(bundle, budgets)
-    items, problems = _digits(bundle) if data is None else _items(data, split)
+    items, problems, what = _digits(bundle) if data is None else _items(data, split)
     items = _spread(items, limit)
     if by == "speaker" and len({one.speaker for one in items} - {""}) < 2:
         raise NearfutureError(
@@ -95,6 +96,7 @@ def evaluate(
     )
     _name([*problems, *heard.problems])
     summary = heard.summary(by)
+    console.print(Text(what), soft_wrap=True)
     for table in tables(heard, summary, speakers=speakers):
         console.print(table)
     for line in notes(heard, summary):
@@ -142,17 +144,18 @@ def _heads(bundle: "Bundle", budgets: str) -> list[int]:
     return [largest_lookahead(ms, bundle.manifest.heads) for ms in wanted]
 
 
-def _digits(bundle: "Bundle") -> "tuple[Items, list[str]]":
+def _digits(bundle: "Bundle") -> "tuple[Items, list[str], str]":
     from nearfuture.data import DigitRecordings
     from nearfuture.data.digits import HELD_OUT
 
     recordings = DigitRecordings.load(rate=bundle.manifest.rate)
     groups = [recordings.seen, (HELD_OUT,)]
     strings = [recordings.strings(one, "test", _STRINGS, seed=_SEED) for one in groups]
-    return [one for group in strings for one in group], []
+    return [one for group in strings for one in group], [], "test recordings, put together"
 
 
-def _items(data: Path, split: str | None) -> "tuple[Items, list[str]]":
+def _items(data: Path, split: str | None) -> "tuple[Items, list[str], str]":
+    """What to listen to, what cannot be used, and which part of the data this is."""
     from nearfuture.data import read_source
 
     source = read_source(data)
@@ -161,12 +164,19 @@ def _items(data: Path, split: str | None) -> "tuple[Items, list[str]]":
         raise NearfutureError(
             f"{data} has no split {split!r}: it has {', '.join(splits) or 'no splits at all'}"
         )
-    wanted = split or ("test" if "test" in splits else None)
-    items = [item for item in source.items if wanted is None or item.split == wanted]
+    if split is None and splits:  # never what a model was trained on, unless somebody says so
+        split = next((name for name in ("test", "dev") if name in splits), None)
+        if split is None:
+            raise NearfutureError(
+                f"{data} has the splits {', '.join(splits)}, and neither test nor dev: say which "
+                f"with --split"
+            )
+    items = [item for item in source.items if split is None or item.split == split]
     if not items:
         _name(source.problems)
         raise NearfutureError(f"{data} has no recording that can be used")
-    return items, list(source.problems)
+    what = "all recordings: the data tells no splits" if split is None else f"the split {split}"
+    return items, list(source.problems), f"{data}: {what}"
 
 
 def _spread(items: "Items", limit: int | None) -> "Items":

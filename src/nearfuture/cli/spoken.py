@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,11 +42,23 @@ def spoken(
         from nearfuture.data.source import read_source
 
         source = read_source(data)
-        return [_of_item(item) for item in source.items], list(source.problems)
-    return [_of_file(path, text) for path in files], []
+        stems = _stems([item.path for item in source.items])
+        return [_of_item(item, stems) for item in source.items], list(source.problems)
+    stems = _stems(files)
+    return [_of_file(path, text, stems) for path in files], []
 
 
-def _of_file(path: Path, text: str | None) -> Spoken:
+def _stems(paths: Sequence[Path]) -> dict[Path, str]:
+    """What to call the files for each recording: its name, and the folders that tell them apart."""
+    if not paths:
+        return {}
+    root = os.path.commonpath([path.absolute().parent for path in paths])
+    return {
+        path: "_".join(path.absolute().relative_to(root).with_suffix("").parts) for path in paths
+    }
+
+
+def _of_file(path: Path, text: str | None, stems: Mapping[Path, str]) -> Spoken:
     from nearfuture.audio import read
 
     def said() -> str:
@@ -55,16 +67,16 @@ def _of_file(path: Path, text: str | None) -> Spoken:
         given_file = text.lower().endswith(".txt") or os.path.isfile(text)
         return _read_text(Path(text)) if given_file else _normalised(text, "--text")
 
-    return Spoken(name=str(path), stem=path.stem, audio=lambda: read(path), text=said)
+    return Spoken(name=str(path), stem=stems[path], audio=lambda: read(path), text=said)
 
 
-def _of_item(item: "Item") -> Spoken:
+def _of_item(item: "Item", stems: Mapping[Path, str]) -> Spoken:
     from nearfuture.audio.probe import read_part
 
     whole = item.name == str(item.path)
     return Spoken(
         name=item.name,
-        stem=item.path.stem if whole else re.sub(r"[^\w.-]+", "_", Path(item.name).name),
+        stem=stems[item.path] if whole else re.sub(r"[^\w.-]+", "_", Path(item.name).name),
         audio=lambda: read_part(
             item.path, start_s=item.start_s, duration_s=item.duration_s, channel=item.channel
         ),

@@ -42,6 +42,7 @@ def train(
     distill: float | None = None,
     shifts: str | None = None,
     delay_penalty: float = 0.0,
+    bfloat16: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     seed: int = 0,
     processes: int = 1,
     threads: int | None = None,
@@ -77,6 +78,8 @@ def train(
             trained, unless given.
         shifts: Frames by which heads follow the bidirectional model later, such as 0:3,4:1.
         delay_penalty: Weight of what draws symbols of the streaming model to earlier frames.
+        bfloat16: Multiply the encoder's matrices in bfloat16, for machines that are faster so;
+            losses stay in float32.
         seed: Everything random follows from it.
         processes: Processes that share each batch; torchrun starts its own.
         threads: Threads of each process; those of the machine are shared out unless given.
@@ -97,14 +100,17 @@ def train(
         )
     if not data and longest is not None:
         raise NearfutureError("connected digits are short, all of them: leave --longest out")
-    for name, value in (
-        ("--steps", steps),
-        ("--epochs", epochs),
-        ("--processes", processes),
-        ("--threads", threads),
+    for name, value, least in (
+        ("--steps", steps, 1),
+        ("--epochs", epochs, 1),
+        ("--processes", processes, 1),
+        ("--threads", threads, 1),
+        ("--learning-rate", learning_rate, 0),
+        ("--distill", distill, 0),
+        ("--delay-penalty", delay_penalty, 0),
     ):
-        if value is not None and value < 1:
-            raise NearfutureError(f"{name} is at least 1, not {value}")
+        if value is not None and not least <= value < math.inf:
+            raise NearfutureError(f"{name} is at least {least}, not {value}")
     try:
         from nearfuture.data.limits import LONGEST_S
         from nearfuture.training.session import BIDIRECTIONAL, STREAMING, Request
@@ -122,6 +128,8 @@ def train(
         )
     if distill is None:
         distill = _DISTILL if len(names) == 2 else 0.0
+    if shifts and not distill:
+        raise NearfutureError("--shifts has no effect where --distill is 0: leave one of them out")
     local = int(os.environ.get("LOCAL_WORLD_SIZE", processes))
     request = Request(
         data=data,
@@ -138,6 +146,7 @@ def train(
         distill=distill,
         shifts={} if shifts is None else _shifts(shifts),
         delay_penalty=delay_penalty,
+        bfloat16=bfloat16,
         seed=seed,
         threads=threads or max(1, _cores() // local),
         folder=out,
@@ -223,6 +232,9 @@ _OPTIONS = {
     "distill": "--distill",
     "shift_frames": "--shifts",
     "delay_penalty": "--delay-penalty",
+    "bfloat16": "--bfloat16",
+    "frames": "--heads",
+    "rate": "--rate",
     "seed": "--seed",
     "processes": "--processes",
     "threads": "--threads",
@@ -235,6 +247,9 @@ _OTHERS = {
     "recordings_sha256": "the recordings",
     "task": "--data",
     "teacher": "the bidirectional model",
+    "symbols": "the characters of the texts",
+    "hidden": "--preset",
+    "dropout": "--regularise",
 }
 """What it remembers by a digest or a name alone."""
 

@@ -154,11 +154,16 @@ def _same_audio(items: Sequence[Item], findings: _Findings) -> None:
         groups[first_of.get(item.path, item.path), part].append(item)
     for first, *others in groups.values():
         for other in others:
-            apart = first.split != other.split
-            kind = "same audio in two splits" if apart else "same audio twice"
-            names = [one.split or "no split" for one in (other, first)]
-            where = f" ({' and '.join(names)})" if apart else ""
-            findings.add(kind, other.name, f"the same as {first.name}{where}", wrong=apart)
+            if other.text != first.text:
+                said = f"{other.text!r} here, {first.text!r} in {first.name}"
+                findings.add("same audio with two texts", other.name, said)
+            same = f"the same as {first.name}"
+            if other.split != first.split:
+                names = [one.split or "no split" for one in (other, first)]
+                where = f"{same} ({' and '.join(names)})"
+                findings.add("same audio in two splits", other.name, where)
+            elif other.text == first.text:
+                findings.add("same audio twice", other.name, same, wrong=False)
 
 
 def _alike(items: Sequence[Item]) -> Iterator[list[Path]]:

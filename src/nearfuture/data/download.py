@@ -54,7 +54,7 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
         return
     part = path.with_name(f"{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    dropped = 0
+    dropped, reached = 0, False
     while True:
         before = part.stat().st_size if part.is_file() else 0
         try:
@@ -68,7 +68,8 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
             ) from error
         except (OSError, http.client.HTTPException) as error:
             there = part.stat().st_size if part.is_file() else 0
-            if there == 0:
+            reached |= not isinstance(error, urllib.error.URLError)
+            if not reached or there == 0:
                 reason = getattr(error, "reason", error)
                 raise NearfutureError(
                     f"cannot reach {host} ({reason}): is there a network? {_way_out(path)}"
@@ -168,7 +169,7 @@ def verify(path: Path, url: str, checksum: str, record: Path) -> None:
     Raises:
         NearfutureError: where it is another file; it is put aside as *.wrong.
     """
-    known = json.loads(record.read_text(encoding="utf-8")) if record.is_file() else {}
+    known = _recorded(record)
     first = known.get(path.name, {}).get("sha256")
     expected = [one for one in (checksum, f"sha256:{first}" if first else "") if one]
     for one in expected:
@@ -189,4 +190,15 @@ def verify(path: Path, url: str, checksum: str, record: Path) -> None:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         known[path.name] = {"url": url, "bytes": path.stat().st_size, "sha256": digest}
-        record.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+        scratch = record.with_name(f"{record.name}.part")
+        scratch.write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
+        scratch.replace(record)
+
+
+def _recorded(record: Path) -> dict[str, Any]:
+    """What was fetched before; nothing where that cannot be read."""
+    try:
+        known = json.loads(record.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return known if isinstance(known, dict) else {}

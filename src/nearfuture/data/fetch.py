@@ -11,7 +11,7 @@ from pathlib import Path
 from nearfuture.data.check import check
 from nearfuture.data.corpus import DEFAULT, ENVIRONMENT
 from nearfuture.data.download import RECORD, download, verify
-from nearfuture.data.formats.lhotse_manifest import CUTS, the_library
+from nearfuture.data.formats.lhotse_manifest import the_library
 from nearfuture.data.importing import write_corpus
 from nearfuture.data.item import Collector, Item
 from nearfuture.data.public import PublicCorpus
@@ -23,6 +23,7 @@ __all__ = ["corpora_folder", "fetch", "fetched"]
 
 _DOWNLOADS = "download"
 _UNPACKED = "unpacked"
+_MANIFEST = "manifest.tsv"
 
 
 def corpora_folder(to: Path | None = None) -> Path:
@@ -49,7 +50,7 @@ def corpora_folder(to: Path | None = None) -> Path:
 def fetched(corpus: PublicCorpus, root: Path) -> Path | None:
     """The folder of a corpus, if it is there; its manifest is the last thing that is written."""
     folder = root / corpus.name
-    return folder if any((folder / one).is_file() for one in (CUTS, "manifest.tsv")) else None
+    return folder if (folder / _MANIFEST).is_file() else None
 
 
 def fetch(
@@ -127,6 +128,6 @@ def _write_manifest(items: tuple[Item, ...], folder: Path) -> None:
         path = item.path.relative_to(folder).as_posix()
         rows.append((path, item.text, item.speaker, item.split))
     text = "".join("\t".join(row) + "\n" for row in rows)
-    scratch = folder / "manifest.tsv.part"
+    scratch = folder / f"{_MANIFEST}.part"
     scratch.write_text(text, encoding="utf-8")
-    scratch.replace(folder / "manifest.tsv")
+    scratch.replace(folder / _MANIFEST)

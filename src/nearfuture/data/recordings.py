@@ -133,11 +133,6 @@ class Recordings:
         """Of all recordings that are trained on."""
         return float(self._seconds.sum()) / 3600
 
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps in the first epoch; the others differ a little from it."""
-        return self.steps(1)
-
     def steps(self, epochs: int) -> int:
         """Steps in the first so many epochs, exactly."""
         with self._planning:

@@ -108,7 +108,7 @@ class Report:
             shown = finding.examples if most is None else finding.examples[:most]
             lines += [self.short(f"  {name}: {reason}") for name, reason in shown]
             if more := len(finding.examples) - len(shown):
-                lines.append(f"  … and {more} more")
+                lines.append(f"  … and {more} more: data check --all names them")
         lines.append("nothing is wrong" if self.ok else "something is wrong")
         return "\n".join(lines)
 

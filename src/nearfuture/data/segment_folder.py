@@ -37,14 +37,14 @@ class SegmentFolder:
         folder: made if it is not there.
 
     Raises:
-        NearfutureError: where the folder has such a manifest already, or cannot be made.
+        NearfutureError: where the folder has segments already, or cannot be made.
     """
 
     def __init__(self, folder: Path) -> None:
         self.manifest = folder / "manifest.tsv"
         self.dropped = folder / "dropped.tsv"
         self._folder = folder
-        if self.manifest.exists():
+        if _rows(self.manifest) or _rows(self.dropped):
             raise NearfutureError(f"{self.manifest} is there already: name another folder")
         try:
             (folder / "audio").mkdir(parents=True, exist_ok=True)
@@ -116,6 +116,11 @@ class SegmentFolder:
 
 def _seconds(*times_ms: float) -> list[str]:
     return [f"{ms / 1000:.4f}" for ms in times_ms]
+
+
+def _rows(path: Path) -> int:
+    """How many there are, besides the header."""
+    return len(path.read_text(encoding="utf-8").splitlines()[1:]) if path.is_file() else 0
 
 
 def _append(path: Path, rows: Iterable[Iterable[str]], *, new: bool = False) -> None:

@@ -29,11 +29,12 @@ _MODEL, _AVERAGE, _OPTIMIZER = "model.", "average.", "optimizer."
 
 
 class OtherTrainingError(NearfutureError):
-    """A checkpoint of a training with other options.
+    """A checkpoint of a training with other options, or of another model.
 
     Attributes:
         path: of the checkpoint.
-        changes: what it was started with and what is asked for now, by the name of the option.
+        changes: what it was started with and what is asked for now, by the name of the option, or
+            of what is configured about the model.
     """
 
     def __init__(self, path: Path, changes: Mapping[str, tuple[Any, Any]]) -> None:
@@ -119,16 +120,17 @@ class Checkpoint:
             OtherTrainingError: where it is of a training with other options.
         """
         about, tensors = _read(path)
-        if about["model"] != _as_json(self.model.config.to_json()):
-            raise NearfutureError(
-                f"{path} holds another model: {about['model']}; give another folder, or the "
-                f"options it was started with"
-            )
-        before, now = about["options"], _as_json(self.options)
-        if different := _different(before, now):
-            raise OtherTrainingError(
-                path, {key: (before.get(key), now.get(key)) for key in different}
-            )
+        pairs = (
+            (about["model"], _as_json(self.model.config.to_json())),
+            (about["options"], _as_json(self.options)),
+        )
+        changes = {
+            key: (before.get(key), now.get(key))
+            for before, now in pairs
+            for key in _different(before, now)
+        }
+        if changes:
+            raise OtherTrainingError(path, changes)
         weights = _under(_MODEL, tensors)
         if not weights:
             raise NearfutureError(

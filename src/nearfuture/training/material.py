@@ -57,7 +57,7 @@ class Material:
         watched_name: what those are, in words.
         about: what to remember of all this, in JSON values; another training has another one.
         left_out: recordings that are in neither, with the reason.
-        said: with what the recordings are varied, in a line each.
+        said: at which rate they are heard, and with what they are varied, in a line each.
         steps: how many steps so many epochs are; None where there are no epochs.
     """
 
@@ -164,7 +164,9 @@ def select(
     if dev:
         name = "of the split dev"
     else:
-        train, dev, name = _set_aside(train, seed)
+        told = any(item.split == "dev" for report in reports for item in report.items)
+        why = "none of the split dev can be used" if told else "none has the split dev"
+        train, dev, name = _set_aside(train, seed, why)
     return Selection(
         reports=reports,
         train=tuple(train),
@@ -195,7 +197,7 @@ def _why(reports: Sequence[Report], left_out: Sequence[Skipped]) -> str:
     return "; ".join(reasons)
 
 
-def _set_aside(items: Sequence[Item], seed: int) -> tuple[list[Item], list[Item], str]:
+def _set_aside(items: Sequence[Item], seed: int, why: str) -> tuple[list[Item], list[Item], str]:
     """Items to train on, items kept apart, and what the latter are."""
     if len(items) == 1:
         return list(items), list(items), "that were trained on, since there are no others"
@@ -215,7 +217,7 @@ def _set_aside(items: Sequence[Item], seed: int) -> tuple[list[Item], list[Item]
     train = [item for item in split if item.split == "train"]
     speakers = counted(len({item.speaker for item in dev}), "speaker")
     who = f"of {speakers}" if way == "speaker" else "at random"
-    return train, dev, f"set aside {who}, since none has the split dev"
+    return train, dev, f"set aside {who}, since {why}"
 
 
 def recordings(
@@ -226,7 +228,6 @@ def recordings(
     batch_seconds: float,
     limits: Limits,
     group: Group,
-    progress: Callable[[int, int], None] | None = None,
 ) -> Material:
     """A user's own recordings as a model takes them.
 
@@ -240,7 +241,6 @@ def recordings(
         noises=noises(config.rate),
         rooms=room_responses(config.rate),
         seed=seed,
-        progress=progress,
     )
     few = selection.dev[:: math.ceil(len(selection.dev) / _WATCHED)]
     watched, missing = load_utterances(few if group.first else (), config.rate)
@@ -264,9 +264,21 @@ def recordings(
             "data": [f"{len(batches.items)} own recordings, {batches.hours:.2f} hours"],
             **_varied_with(),
         },
-        said=_varied_in_words(),
+        said=(_heard_at(selection, config.rate), *_varied_in_words()),
         left_out=(*selection.left_out, *batches.left_out, *missing),
         steps=batches.steps,
+    )
+
+
+def _heard_at(selection: Selection, rate: int) -> str:
+    """At which rate the models hear, and whether recordings have more than that."""
+    rates = [item.rate or 0 for item in selection.train]
+    more = sum(one > rate for one in rates)
+    if not more:
+        return f"the models hear {rate} Hz"
+    return (
+        f"the models hear {rate} Hz: {counted(more, 'recording')} of {len(rates)} would have more, "
+        f"up to {max(rates)} Hz (--rate)"
     )
 
 

@@ -57,6 +57,7 @@ class Request:
         distill: how much the streaming model learns from the bidirectional one in the same folder.
         shifts: by how many frames each of its heads follows it later.
         delay_penalty: how much it is drawn to earlier frames.
+        bfloat16: matrix products of the encoders in bfloat16, for machines that are faster so.
         threads: of torch, in each process.
         folder: each model has its own in there.
     """
@@ -77,6 +78,7 @@ class Request:
     distill: float = 0.0
     shifts: Mapping[int, int] = field(default_factory=dict)
     delay_penalty: float = 0.0
+    bfloat16: bool = False
     threads: int = 1
     folder: Path
 
@@ -106,6 +108,7 @@ class Request:
             learning_rate=self.learning_rate,
             matrix_rate=self.matrix_rate,
             augmentation=SpecAugment() if self.regularise else SpecAugment.none(),
+            bfloat16=self.bfloat16,
             seed=self.seed,
             warmup=min(300, math.ceil(steps / 10)),
             watch_every=min(500, math.ceil(steps / 10)),
@@ -195,6 +198,7 @@ def train(
     Raises:
         NearfutureError: where there is nothing to train on, or a checkpoint is of something else.
     """
+    _check(request)
     torch.set_num_threads(request.threads)
     say = tell if group.first else lambda *_: None
     given, configs = _given(request, group, lambda note: say(request.models[0], note))
@@ -204,6 +208,23 @@ def train(
         if not outcomes[name].done:
             break
     return outcomes
+
+
+def _check(request: Request) -> None:
+    """Refuse what would otherwise fail once the first model is trained."""
+    for name, config in request.configs(("a",)).items():
+        options = request.options(name, 1)
+        if unknown := sorted(set(options.shift_frames) - set(config.frames)):
+            raise NearfutureError(
+                f"shifts are told for heads of {', '.join(map(str, unknown))} frames; the model "
+                f"has heads of {', '.join(map(str, config.frames))}"
+            )
+    teacher = request.folder / BIDIRECTIONAL / "best.safetensors"
+    if request.distill and BIDIRECTIONAL not in request.models and not teacher.is_file():
+        raise NearfutureError(
+            f"there is no bidirectional model to learn from, {teacher}: train both models, or set "
+            f"distill to 0"
+        )
 
 
 def _given(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from nearfuture.data import Batches, Skipped
 from nearfuture.error import NearfutureError
@@ -29,10 +30,13 @@ from nearfuture.training.gradient import Gradients, gradients, statistics
 from nearfuture.training.log import Log, Speed
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.options import TrainingOptions
-from nearfuture.training.part import Part, padded
+from nearfuture.training.part import Part
 from nearfuture.training.teacher import check_teacher, fingerprint
 
-__all__ = ["Progress", "Trainer", "padded"]
+__all__ = ["Progress", "Trainer"]
+
+_BATCHES_FOR_FEATURES = 4  # which their normalisation is fitted to
+_BATCHES_TRIED = 64  # to find those
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,13 +152,23 @@ class Trainer:
         self.group.wait()
 
     def _fit_features(self) -> None:
-        """Fix the features' normalisation to the first batches, whoever trains on them."""
-        frames = [torch.zeros(0, self.model.features.output_size, device=self.group.device)]
-        for step in range(4):
+        """Fix the features' normalisation to the first usable batches, whoever trains on them."""
+        frames: list[Tensor] = []
+        skipped: list[Skipped] = []
+        for step in range(_BATCHES_TRIED):
             part = Part.of(self.batches.batch(step), self.model)
+            skipped += part.skipped
             features, counts = self.model.features(*part.pcm(self.model, self.group.device))
             rows = [row[:n] for row, n in zip(features, counts.tolist(), strict=True)]
-            frames += [row for row in rows if row.isfinite().all()]
+            if usable := [row for row in rows if len(row) and row.isfinite().all()]:
+                frames.append(torch.cat(usable))
+            if len(frames) == _BATCHES_FOR_FEATURES:
+                break
+        if not frames:
+            raise NearfutureError(
+                f"none of the first {_BATCHES_TRIED} batches can be trained on: "
+                f"{'; '.join(map(str, skipped[:3]))}"
+            )
         self.model.features.fit(torch.cat(frames))
 
     def run(

@@ -38,6 +38,7 @@ def _read(folder: Path, found: Collector) -> None:
     recordings, texts = _mapping(folder / "wav.scp"), _mapping(folder / "text")
     speakers = _mapping(folder / "utt2spk")
     segments = _mapping(folder / "segments")
+    names = "segments" if segments else "wav.scp"
     if not segments:
         segments = dict.fromkeys(recordings, "")
     split = split_named(folder.resolve().name)
@@ -81,7 +82,9 @@ def _read(folder: Path, found: Collector) -> None:
             )
     for utterance in sorted(texts.keys() - segments.keys()):
         found.fault(
-            "text without audio", f"{utterance} of {folder}", "it has a text and no recording"
+            "text without audio",
+            f"{utterance} of {folder}",
+            f"it has a text and no line in {names}",
         )
 
 

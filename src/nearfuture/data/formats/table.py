@@ -33,6 +33,11 @@ def read(path: Path, found: Collector) -> None:
         NearfutureError: where the file is not UTF-8, or its header lacks a column.
     """
     text = read_text(path)
+    if text.lstrip().startswith("["):
+        raise NearfutureError(
+            f"{path} is a JSON array: write one JSON object a line, without brackets and commas "
+            f"around them, as NeMo does"
+        )
     header = text.partition("\n")[0]
     delimiter = max(_DELIMITERS, key=lambda one: (len(_columns(header.split(one))), -_rank(one)))
     if delimiter == "\t":  # a quotation mark is an ordinary character here

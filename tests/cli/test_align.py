@@ -143,7 +143,7 @@ def test_bad_recordings_are_named_and_the_others_go_on(
     reasons = {
         "empty.wav": "is empty",
         "short.wav": r"12 frames cannot spell 13 symbols with 1 repeat, which need 14",
-        "foreign.wav": "cannot write 'd'",
+        "foreign.wav": "digits-bidirectional does not write 'd': write the text with",
         "wordless.txt": "has no words",
         "textless.txt": "no such file or directory",
         "latin.txt": "is not UTF-8",
@@ -158,6 +158,19 @@ def test_bad_recordings_are_named_and_the_others_go_on(
     for line, (name, reason) in zip(lines, reasons.items(), strict=True):
         assert str(folder / name) in line
         assert reason in line
+
+
+def test_a_file_is_written_as_it_is_called(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, begins in (("a.ctm", CLIP.stem), ("a.TextGrid", "File type"), ("a.jsonl", "{")):
+        assert run(capsys, CLIP, "--text", SAID, "--out", tmp_path / name)[0] == 0
+        assert (tmp_path / name).read_text().startswith(begins)
+    code, _, err = run(
+        capsys, CLIP, "--text", SAID, "--out", tmp_path / "b.ctm", "--format", "json"
+    )
+    assert (code, "--format json does not go with --out" in err) == (2, True)
+    assert not (tmp_path / "b.ctm").exists()
 
 
 @pytest.mark.parametrize("way", ["files", "data"])

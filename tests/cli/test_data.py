@@ -184,13 +184,15 @@ def test_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "librispeech-train-clean-100",
         "CC BY-SA 4.0",
         "openslr.org/resources/31",
-        "sha256",
+        ", sha256 checked",
+        ", whose publisher tells no checksum",
+        f"Here: in {tmp_path}.",
     ):
         assert told in out
-    assert "none told: its publisher tells no checksum" in out
     rows = {line.split()[1]: line for line in out.splitlines() if line.startswith("│ ")}
-    assert "/" in rows["fsdd"].split("│")[-2]
+    assert "yes" in rows["fsdd"].split("│")[-2]
     assert "–" in rows["prompts"].split("│")[-2]
+    assert "…" not in out  # all of it in 80 columns
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,13 @@ def test_lines_come_at_looks_and_at_both_ends() -> None:
     ]
 
 
+def test_a_model_that_was_done_before_has_a_full_bar() -> None:
+    bars, file = telling(Bars)
+    with bars as show:
+        show.tell("bidirectional", Note(doing="from step 40", steps=40, step=40))
+    assert "40/40" in file.getvalue()
+
+
 @pytest.mark.parametrize("kind", [Lines, Bars])
 def test_a_recording_is_named_once_whichever_model_skips_it(kind: type[Telling]) -> None:
     shown, file = telling(kind)

@@ -1,5 +1,6 @@
 """`nearfuture train` as a person runs it: to the end, interrupted, resumed, shared, mistaken."""
 
+import io
 import os
 import re
 import signal
@@ -12,11 +13,13 @@ import pytest
 import torch
 
 from nearfuture.cli import main
-from nearfuture.cli.train import _in_our_words
+from nearfuture.cli.console import Console
+from nearfuture.cli.train import _in_our_words, _print
 from nearfuture.runtime import load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import load_model
 from nearfuture.training.checkpoint import OtherTrainingError
+from nearfuture.training.session import Outcome
 
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
 BOTH_WAYS = ("--models", "bidirectional")
@@ -47,7 +50,7 @@ def test_to_the_end_and_into_use(tmp_path: Path) -> None:
     done = ran(command(tmp_path, 6, "--heads", "0,8", "--shifts", "0:2"), tmp_path)
     assert done.returncode == 0, done.stderr
     assert "recordings  8" in done.stdout  # what the data is, before the first step
-    assert "watched: 1 recording set aside at random" in done.stdout
+    assert "watched: 8 recordings that were trained on" in done.stdout
     assert "everything" in done.stdout  # the twin's row
     assert "375 ms" in done.stdout
     for name in ("bidirectional", "streaming"):
@@ -59,6 +62,14 @@ def test_to_the_end_and_into_use(tmp_path: Path) -> None:
     assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
     _, about = load_model(tmp_path / "streaming" / "checkpoint.safetensors")
     assert (about["step"], about["distill"]) == (6, 3.0)
+
+
+@pytest.mark.parametrize("rate", [0.5, 1.0])
+def test_models_that_write_nothing_are_not_passed_over(rate: float) -> None:
+    file = io.StringIO()
+    outcome = Outcome(done=True, rates=((0, 1.0, 1.0), (8, 1.0, rate)), wait_ms=(55.0, 375.0))
+    _print({"streaming": outcome}, Path("out"), Console(file=file, width=120))
+    assert ("have learnt next to nothing yet" in file.getvalue()) == (rate == 1.0)
 
 
 @pytest.mark.parametrize("start", [["--processes", "2"], "torchrun"], ids=["processes", "torchrun"])
@@ -148,6 +159,17 @@ def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path, processes: st
     assert "goes on from there" in " ".join(out.split())
     path = tmp_path / "bidirectional" / "checkpoint.safetensors"
     assert load_model(path)[1]["step"] < 100_000
+
+
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--data", "nowhere", "--steps", "1", "--out", str(tmp_path / "file" / "a")])
+    assert stopped.value.code == 2
+    err = capsys.readouterr().err
+    assert f"--out {tmp_path}/file/a cannot be made: Not a directory" in err
 
 
 def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:

@@ -88,6 +88,17 @@ def test_ten_milliseconds_say_nothing(
     assert (code, out.strip(), err) == (0, f"{path}:", "")
 
 
+def test_a_recording_that_was_cut_off_is_named_and_read_as_far_as_it_goes(
+    samples: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = wav(tmp_path / "a.wav", samples)
+    path.write_bytes(path.read_bytes()[:-4000])
+    code, out, err = run(capsys, path)
+    assert (code, out.startswith(f"{path}: three six")) == (0, True)
+    assert err.count("\n") == 1
+    assert f"{path} is cut off: " in err
+
+
 def broken(folder: Path) -> dict[str, Path]:
     empty, text = folder / "empty.wav", folder / "text.wav"
     empty.touch()

@@ -257,6 +257,12 @@ def test_nemo(tmp_path: Path) -> None:
     assert f"{path}, line 8: it is no JSON" in source.problems[-1]
 
 
+def test_a_single_recording_is_no_list(tmp_path: Path) -> None:
+    write_audio(tmp_path / "a.wav")
+    with pytest.raises(NearfutureError, match="is a recording: name the folder"):
+        read_source(tmp_path / "a.wav")
+
+
 def test_a_json_array_is_told_apart_from_lines(tmp_path: Path) -> None:
     path = write_text(tmp_path / "a.json", '[{"audio_filepath": "a.wav", "text": "one"}]')
     with pytest.raises(NearfutureError, match="is a JSON array: write one JSON object a line"):

@@ -112,6 +112,19 @@ def test_without_a_twin_nothing_is_relative_to_it(
     assert "Deep Speech" not in text
 
 
+def test_nothing_is_relative_to_a_twin_that_reads_nothing(
+    heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf = tuple(
+        dataclasses.replace(one, twin=one.twin and dataclasses.replace(one.twin, text=""))
+        for one in heard.results
+    )
+    mine = {"my streaming": dataclasses.replace(heard, results=deaf)}
+    found, _ = drawn(mine, tmp_path, monkeypatch)
+    assert found["bidirectional twin"][1] == [100.0] * 2
+    assert set(found) == {"texts", "my streaming", "bidirectional twin", "margins"}
+
+
 def test_one_recording_has_no_bars(heard: Evaluation, tmp_path: Path) -> None:
     one = dataclasses.replace(heard, results=heard.results[:1])
     plot_error_against_latency({"digits": one}, tmp_path / "new" / "a.svg")

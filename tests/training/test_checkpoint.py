@@ -65,6 +65,12 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+def test_whoever_may_read_the_folder_may_read_the_file(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+    checkpoint().save(tmp_path / "a.safetensors")
+    assert (tmp_path / "a.safetensors").stat().st_mode & 0o777 == 0o644
+
+
 def test_a_training_that_has_not_begun_comes_back(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
     checkpoint(steps=0).save(path)

@@ -104,10 +104,11 @@ def test_where_speakers_are_too_few_or_unknown_recordings_are(
     assert not {i.name for i in chosen.train} & {i.name for i in chosen.dev}
 
 
-def test_a_single_recording_is_watched_itself(tmp_path: Path) -> None:
-    chosen = chosen_from([source(tmp_path, rows(1))], seed=0)
-    assert names(chosen) == (["0.wav"], ["0.wav"])
-    assert "trained on" in chosen.dev_name
+@pytest.mark.parametrize("count", [1, 19, 20])
+def test_where_there_are_few_all_of_them_are_watched(tmp_path: Path, count: int) -> None:
+    chosen = chosen_from([source(tmp_path, rows(count))], seed=0)
+    assert (names(chosen)[0] == names(chosen)[1]) == (count < 20)
+    assert ("trained on" in chosen.dev_name) == (count < 20)
 
 
 def test_several_sources_are_one_and_the_first_with_a_dev_is_watched(tmp_path: Path) -> None:
@@ -156,7 +157,7 @@ def test_a_dev_of_its_own_keeps_to_them_as_well(tmp_path: Path) -> None:
 
 
 def test_a_dev_that_cannot_be_used_is_not_called_none(tmp_path: Path) -> None:
-    listed(tmp_path / "split" / "train", [1.0, 1.1, 1.2])
+    listed(tmp_path / "split" / "train", [1.0] * 20)
     listed(tmp_path / "split" / "dev", [0.1])
     chosen = chosen_from([tmp_path / "split"], seed=0)
     assert chosen.dev_name == "set aside at random, since none of the split dev can be used"
@@ -170,7 +171,7 @@ def test_the_rate_is_said_and_that_recordings_have_more(
     config = dataclasses.replace(tiny(symbols=chosen.symbols), rate=rate)
     given = recordings(chosen, config, seed=0, batch_seconds=10.0, limits=LIMITS, group=Group())
     assert given.said[0].startswith(f"the models hear {rate} Hz")
-    assert ("2 recordings of 2 would have more, up to 8000 Hz (--rate)" in given.said[0]) == more
+    assert ("3 recordings of 3 would have more, up to 8000 Hz (--rate)" in given.said[0]) == more
 
 
 def test_twenty_of_two_hundred_are_watched_at_least(tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_the_streaming_model_learns_from_its_twin(
     assert list(outcomes) == ["bidirectional", "streaming"]
     assert all(outcome.done for outcome in outcomes.values())
     assert [head for head, *_ in outcomes["streaming"].rates] == [0, 3]
-    assert "1 recording set aside at random" in outcomes["streaming"].watched
+    assert "8 recordings that were trained on" in outcomes["streaming"].watched
     _, twin = load_model(tmp_path / "mine" / "bidirectional" / "checkpoint.safetensors")
     _, about = load_model(tmp_path / "mine" / "streaming" / "checkpoint.safetensors")
     assert (twin["distill"], twin["teacher"], twin["shift_frames"]) == (0.0, None, {})

@@ -518,7 +518,7 @@ def watching(folder: Path, watch: Watch, **options: int | str) -> Trainer:
 
 
 def test_the_best_average_is_kept(tmp_path: Path) -> None:
-    watch = Watch(0.5, 0.25, math.nan, 0.25)
+    watch = Watch(0.5, 0.25, math.nan, 0.3)
     one = watching(tmp_path, watch)
     seen: list[Progress] = []
     one.run(seen.append)
@@ -529,7 +529,13 @@ def test_the_best_average_is_kept(tmp_path: Path) -> None:
     assert_same(model.state_dict(), watch.seen[1])
     assert_same(watch.seen[3], one.checkpoint.average.model.state_dict())
     history = load_model(one.path)[1]["history"]
-    assert [record["watched"].get("cer") for record in history] == [0.5, 0.25, None, 0.25]
+    assert [record["watched"].get("cer") for record in history] == [0.5, 0.25, None, 0.3]
+
+
+def test_of_equals_the_later_one_is_kept(tmp_path: Path) -> None:
+    one = watching(tmp_path, Watch(1.0, 1.0, 1.0, 1.0))  # what it writes is still nothing
+    one.run(ignore)
+    assert load_model(one.best_path)[1]["step"] == 12
 
 
 def test_the_last_step_is_watched_as_well(tmp_path: Path) -> None:

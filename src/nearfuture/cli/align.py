@@ -24,7 +24,12 @@ Format = Literal["json", "ctm", "textgrid"]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 _SUFFIXES: dict[Format, str] = {"json": ".json", "ctm": ".ctm", "textgrid": ".TextGrid"}
-_FILES = {".json", ".jsonl", ".ctm", ".textgrid"}
+_FILES: dict[str, Format] = {
+    ".json": "json",
+    ".jsonl": "json",
+    ".ctm": "ctm",
+    ".textgrid": "textgrid",
+}
 
 
 def align(
@@ -55,7 +60,8 @@ def align(
         data: Recordings with their texts instead: a folder, a list of them (CSV, TSV, JSON lines),
             a Kaldi directory or a manifest of Lhotse.
         model: A bundled bidirectional model, or a bundle's folder or zip file.
-        form: "json" (one line a recording) unless given, "ctm" or "textgrid" (Praat).
+        form: "json" (one line a recording), "ctm" or "textgrid" (Praat); unless given that of the
+            file named by --out, or "json".
         out: A file for all recordings, if it ends in .json, .jsonl, .ctm or .TextGrid; otherwise a
             folder with a file for each. Standard output unless given.
         segment: Cut the recordings where they are silent instead, and write what can be trusted to
@@ -79,7 +85,7 @@ def align(
     if segment:
         handle = _segmenter(segment, limits)
     else:
-        handle = _aligner(form or "json", out, len(recordings))
+        handle = _aligner(_form(form, out), out, len(recordings))
 
     shown = sys.stderr.isatty() and bool(out or segment)
     console = Console(stderr=True)
@@ -97,6 +103,14 @@ def align(
         print(f"nearfuture: {line}", file=sys.stderr)
     if failures:
         sys.exit(1)
+
+
+def _form(form: Format | None, out: Path | None) -> Format:
+    """The format asked for, or that of the file."""
+    named = None if out is None else _FILES.get(out.suffix.lower())
+    if form and named and form != named:
+        raise NearfutureError(f"--format {form} does not go with --out {out}: leave one out")
+    return form or named or "json"
 
 
 Handle = Callable[[Spoken, "Model"], None]
@@ -125,7 +139,7 @@ def _aligner(form: Format, out: Path | None, count: int) -> Handle:
     def handle(recording: Spoken, model: "Model") -> None:
         from nearfuture.decoding import align_words
 
-        said = recording.text()
+        said = _said(recording, model)
         audio = recording.audio()
         about = model.manifest
         words = align_words(
@@ -138,6 +152,17 @@ def _aligner(form: Format, out: Path | None, count: int) -> Handle:
         write(recording, _formatted(form, recording, words, 1000 * audio.seconds))
 
     return handle
+
+
+def _said(recording: Spoken, model: "Model") -> str:
+    """Its text, which the model can write."""
+    said, about = recording.text(), model.manifest
+    if foreign := sorted(set(said) - set(about.vocabulary.symbols)):
+        raise NearfutureError(
+            f"{about.name} does not write {', '.join(map(repr, foreign))}: write the text with the "
+            f"characters it has, or take another --model"
+        )
+    return said
 
 
 def _writer(form: Format, out: Path | None, count: int) -> Callable[[Spoken, str], None]:
@@ -231,7 +256,7 @@ def _segmenter(folder: Path, limits: "Segmentation") -> Handle:
     target = SegmentFolder(folder)
 
     def handle(recording: Spoken, model: "Model") -> None:
-        said = recording.text()
+        said = _said(recording, model)
         audio = recording.audio()
         about = model.manifest
         found = segment(

@@ -158,33 +158,33 @@ def list_(*, to: Annotated[Path | None, Parameter(name="--to")] = None) -> None:
         root = None
     table = Table()
     table.add_column("name", no_wrap=True)  # it is what has to be typed
-    for column in ("hours", "MB", "licence", "Hz", "checksum"):
+    for column in ("hours", "MB", "Hz", "licence", "here"):
         table.add_column(column)
-    table.add_column("here", overflow="fold")
     for corpus in CORPORA.values():
         there = None if root is None else fetched(corpus, root)
-        known = {one.checksum.partition(":")[0] for one in corpus.archives}
         table.add_row(
             corpus.name,
             f"{corpus.hours:g}",
             f"{corpus.megabytes}",
-            corpus.licence,
             f"{corpus.rate}",
-            ", ".join(sorted(known - {""})) or "none told",
-            str(there) if there else "–",
+            corpus.licence,
+            "yes" if there else "–",
         )
     console.print(table)
-    console.print("Hours and MB are about. To fetch one: nearfuture data fetch NAME. They are:")
+    where = "" if root is None else f" Here: in {root}."
+    console.print(
+        Text(f"Hours and MB are about.{where} To fetch one: nearfuture data fetch NAME. They are:"),
+        soft_wrap=True,
+    )
     for corpus in CORPORA.values():
         console.print(Text(f"{corpus.name}: {corpus.about}"), soft_wrap=True)
         for archive in corpus.archives:
             line = f"  from {archive.url}"
             if not archive.url.endswith(f"/{archive.name}"):
                 line += f" (on a mirror: {archive.name})"
+            kind = archive.checksum.partition(":")[0]
+            line += f", {kind} checked" if kind else ", whose publisher tells no checksum"
             console.print(Text(line), soft_wrap=True)
-    console.print(
-        "none told: its publisher tells no checksum; that of what came is in its fetched.json."
-    )
 
 
 @data.command(name="fetch")

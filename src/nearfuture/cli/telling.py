@@ -132,7 +132,7 @@ class Bars(Telling):
         self.bars.update(self.tasks[name], told=note.doing + far)
         if note.steps is not None:
             self.bars.start_task(self.tasks[name])
-            self.bars.update(self.tasks[name], total=note.steps)
+            self.bars.update(self.tasks[name], total=note.steps, completed=note.step)
 
     def _step(self, name: str, step: "Step") -> None:
         self.errors |= {name: step.watched["cer"]} if step.watched else {}

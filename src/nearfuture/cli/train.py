@@ -23,6 +23,7 @@ __all__ = ["train"]
 
 _STEPS = 6000
 _DISTILL = 3.0
+_NOTHING_LEARNT = 0.9  # characters in error
 
 
 def train(
@@ -151,6 +152,10 @@ def train(
         threads=threads or max(1, _cores() // local),
         folder=out,
     )
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearfutureError(f"--out {out} cannot be made: {error.strerror}") from error
     console = Console()
     outcomes = _run(request, processes, console)
     if outcomes is not None:
@@ -219,6 +224,10 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
                 "a process that shares the work ended unexpectedly; the last checkpoint is kept, "
                 "the same command goes on from there"
             ) from error
+        except KeyboardInterrupt:
+            others.dismiss()
+            show.say("stopped; the same command goes on from the checkpoint, or begins without one")
+            raise
         except BaseException:
             others.dismiss()  # before they find that this process has left
             raise
@@ -280,10 +289,21 @@ def _print(outcomes: "dict[str, Outcome]", out: Path, console: Console) -> None:
         raise KeyboardInterrupt
     watched = next(iter(outcomes.values())).watched
     table = Table("model", "waits for", "WER %", "CER %", title=f"errors on {watched}")
+    table.caption = "waits for: at the rate the models hear; at another a resampler adds to it"
     for name, outcome in outcomes.items():
         for (_, words, characters), wait_ms in zip(outcome.rates, outcome.wait_ms, strict=True):
             wait = "everything" if wait_ms == math.inf else f"{wait_ms:g} ms"
             table.add_row(name, wait, f"{100 * words:.2f}", f"{100 * characters:.2f}")
     console.print(table)
+    best = min(characters for outcome in outcomes.values() for _, _, characters in outcome.rates)
+    if best >= _NOTHING_LEARNT:
+        console.print(
+            Text(
+                "The models have learnt next to nothing yet: they need more steps (--epochs), or "
+                "more recordings.",
+                style="bold yellow",
+            ),
+            soft_wrap=True,
+        )
     for outcome in outcomes.values():
         console.print(Text(f"nearfuture transcribe --model {outcome.bundle} FILE …"))

@@ -35,7 +35,8 @@ def transcribe(
 ) -> None:
     """Transcribe recordings within a latency budget: WAV, FLAC, OGG or MP3 of any rate and width.
 
-    A file that cannot be read is named on stderr and the others go on; the exit code is then 2.
+    A file that cannot be read is named on stderr and the others go on; the exit code is then 2. One
+    that is cut off is named, and read as far as it goes.
 
     Args:
         files: The recordings.
@@ -46,6 +47,7 @@ def transcribe(
         as_json: One line of JSON a file: text, words with times, and the latency itemised.
     """
     from nearfuture.audio import read
+    from nearfuture.audio.truncation import cut_off
     from nearfuture.runtime import load
 
     if live and as_json:
@@ -55,6 +57,9 @@ def transcribe(
     for file in files:
         try:
             audio = read(file)
+            with file.open("rb") as opened:
+                if what := cut_off(opened):
+                    print(f"nearfuture: {file} is cut off: {what}", file=sys.stderr, flush=True)
             if live:
                 play(recognizer, audio, Console(), title=str(file))
                 continue

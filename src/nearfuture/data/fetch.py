@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Callable
@@ -104,6 +105,10 @@ def fetch(
         _write_manifest(report.items, folder)
     except OSError as error:
         raise NearfutureError(f"cannot write to {folder}: {error.strerror or error}") from error
+    finally:
+        for empty in (downloads, folder):  # where nothing came
+            with contextlib.suppress(OSError):
+                empty.rmdir()
     shutil.rmtree(downloads, ignore_errors=True)
     return report
 

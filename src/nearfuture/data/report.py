@@ -109,7 +109,8 @@ class Report:
             lines += [self.short(f"  {name}: {reason}") for name, reason in shown]
             if more := len(finding.examples) - len(shown):
                 lines.append(f"  … and {more} more: data check --all names them")
-        lines.append("nothing is wrong" if self.ok else "something is wrong")
+        if self.ok:
+            lines.append("nothing is wrong")
         return "\n".join(lines)
 
     def to_json(self) -> str:

@@ -66,6 +66,10 @@ def _folder(path: Path, found: Collector) -> None:
 
 
 def _file(path: Path, found: Collector) -> None:
+    if path.suffix.lower() in folder.AUDIO:
+        raise NearfutureError(
+            f"{path} is a recording: name the folder it is in, or a list of recordings with texts"
+        )
     if path.name == "wav.scp":
         kaldi.read(path.parent, found)
     elif lhotse_manifest.is_file(path):

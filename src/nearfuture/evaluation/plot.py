@@ -32,6 +32,8 @@ _ASIDE_MS = 10.0
 _LABEL = 0.09
 """Width of a label beside a point, of the largest latency; points closer than that go without."""
 _DASHES = (0, (6, 3))
+_NOTHING_READ = 90.0
+"""In %; a relative difference to a twin that is no better says nothing."""
 
 _STREAMING, _TWIN = "streaming", "bidirectional twin"
 _PUBLISHED = "Deep Speech 2's published +5 % at 760 ms of lookahead"
@@ -48,7 +50,8 @@ def plot_error_against_latency(
 
     Bars are 95 % intervals; the twin is a line with its band. Deep Speech 2's published point is
     drawn relative to the (first) twin, at 1.05 × its error and 760 ms, and labelled as what it is:
-    not measured here, and its 760 ms are the lookahead alone. Several evaluations stand a few ms
+    not measured here, and its 760 ms are the lookahead alone; not beside a twin that reads next to
+    nothing. Several evaluations stand a few ms
     beside each other, so that their bars can be told apart.
 
     Args:
@@ -83,14 +86,17 @@ def plot_error_against_latency(
     for number, (name, summary) in enumerate(summaries.items()):
         colour = _COLOURS[number % len(_COLOURS)]
         aside_ms = _ASIDE_MS * (number - (len(summaries) - 1) / 2)
-        _draw(axes, f"{name}, {_STREAMING}", summary, measure, colour, aside_ms, numbered=alone)
+        label = name if _STREAMING in name else f"{name}, {_STREAMING}"
+        _draw(axes, label, summary, measure, colour, aside_ms, numbered=alone)
     twins = _twins(summaries)
     for number, (label, figures) in enumerate(twins.items()):
         colour = _COLOURS[number % len(_COLOURS)] if len(twins) > 1 else _ALONE
         _draw_twin(axes, label, _percent(figures, measure), colour)
     if twins:
         label, figures = next(iter(twins.items()))
-        _draw_deep_speech_2(axes, label, _percent(figures, measure))
+        rate = _percent(figures, measure)
+        if rate.value < _NOTHING_READ:
+            _draw_deep_speech_2(axes, label, rate)
     _limit(axes)
     handles, labels = axes.get_legend_handles_labels()
     order = sorted(range(len(labels)), key=lambda i: (_PUBLISHED in labels[i], _TWIN in labels[i]))

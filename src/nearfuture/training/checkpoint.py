@@ -110,6 +110,7 @@ class Checkpoint:
             partial,
             metadata={"nearfuture": json.dumps(about)},
         )
+        partial.chmod(path.parent.stat().st_mode & 0o666)  # else it would be for its owner alone
         os.replace(partial, path)
 
     def restore(self, path: Path) -> None:

@@ -123,7 +123,7 @@ def select(
     left alone; a source without splits is all "train". Where a source has splits, its items without
     one are in the notes. The first source that has a "dev" is the one that is watched. Where none
     has, about 5 % are set aside, and 20 of 200 or more at least: whole speakers where none of them
-    is too much of it, single recordings otherwise.
+    is too much of it, single recordings otherwise. Fewer than 20 are all trained on and watched.
 
     Args:
         paths: whatever `read_source` reads.
@@ -199,8 +199,8 @@ def _why(reports: Sequence[Report], left_out: Sequence[Skipped]) -> str:
 
 def _set_aside(items: Sequence[Item], seed: int, why: str) -> tuple[list[Item], list[Item], str]:
     """Items to train on, items kept apart, and what the latter are."""
-    if len(items) == 1:
-        return list(items), list(items), "that were trained on, since there are no others"
+    if len(items) < _LEAST_APART:
+        return list(items), list(items), "that were trained on, since there are too few others"
     plain = [dataclasses.replace(item, split="") for item in items]
     ways: list[SplitBy] = ["random"]
     if all(item.speaker for item in items) and len({item.speaker for item in items}) > 1:

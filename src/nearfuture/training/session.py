@@ -155,6 +155,7 @@ class Note:
         skipped: each recording that is left out.
         far: what is done of it, and all there is to do, where it takes long.
         steps: how many a model is trained for, where that has become clear.
+        step: how many of them are done.
         reports: what the recordings are, once they have been looked through.
         said: lines that are worth saying once: what is not used, what is kept apart.
     """
@@ -163,6 +164,7 @@ class Note:
     skipped: tuple[Skipped, ...] = ()
     far: tuple[int, int] | None = None
     steps: int | None = None
+    step: int = 0
     reports: tuple[Report, ...] = ()
     said: tuple[str, ...] = ()
 
@@ -288,7 +290,8 @@ def _train(
         teacher=teacher,
         group=group,
     )
-    say(name, Note(doing=f"from step {trainer.checkpoint.step}", steps=options.steps))
+    step = trainer.checkpoint.step
+    say(name, Note(doing=f"from step {step}", steps=options.steps, step=step))
     with interruption() as stop:
         done = trainer.run(lambda progress: say(name, progress), stop=stop)
     outcome = Outcome(done=False)

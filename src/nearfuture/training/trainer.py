@@ -239,7 +239,8 @@ class Trainer:
             log.add(state.step, {f"dev/{name}": value for name, value in figures.items()})
             finite = {name: value for name, value in figures.items() if math.isfinite(value)}
             state.history.append({"step": state.step, "watched": finite})
-            if key in finite and not finite[key] >= state.best.get(key, math.inf):
+            # Of equals the later one: it has learnt more.
+            if key in finite and finite[key] <= state.best.get(key, math.inf):
                 state.best = {**finite, "step": state.step}
                 state.save_model(self.best_path)
         state.looked = state.step

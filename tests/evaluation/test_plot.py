@@ -9,6 +9,7 @@ import pytest
 
 from nearfuture.error import NearfutureError
 from nearfuture.evaluation import Evaluation, evaluate_bundles, plot_error_against_latency
+from nearfuture.evaluation.reading import Reading
 from tests.evaluation.samples import ITEMS
 
 
@@ -116,8 +117,7 @@ def test_nothing_is_relative_to_a_twin_that_reads_nothing(
     heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaf = tuple(
-        dataclasses.replace(one, twin=one.twin and dataclasses.replace(one.twin, text=""))
-        for one in heard.results
+        dataclasses.replace(one, twin=Reading.of(one.reference, "", ())) for one in heard.results
     )
     mine = {"my streaming": dataclasses.replace(heard, results=deaf)}
     found, _ = drawn(mine, tmp_path, monkeypatch)

@@ -157,6 +157,7 @@ def _draw(
         markeredgecolor="white",
         markeredgewidth=1.2,
         label=name,
+        clip_on=False,  # a point at 0 is seen as a whole
         zorder=4,
     )
     room, last = _LABEL * max(x, default=0.0), -math.inf
@@ -202,6 +203,7 @@ def _draw_deep_speech_2(axes: Axes, label: str, twin: Interval) -> None:
         markeredgewidth=1.6,
         linestyle="none",
         label=f"{_PUBLISHED},\ndrawn on: {label}; not measured here",
+        clip_on=False,
         zorder=3,
     )
 

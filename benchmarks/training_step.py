@@ -6,9 +6,9 @@ loss, backward, clipping, AdamW. Ours and `nn.GRU` between `pack_padded_sequence
 the same in float64, and ours are as exact as theirs in float32. So are ours and theirs in the form
 of deepspeech.pytorch (https://github.com/SeanNaren/deepspeech.pytorch, MIT): time first, sorted
 rows, packed layer by layer, directions summed, a batch norm after each layer. That norm counts
-padding as frames and ours does not, so these two are compared where all rows are full. Subjects take turns; a ratio is the
-median over the turns. With one thread time is the processor's, so that a busy machine is no worse
-than a quiet one.
+padding as frames and ours does not, so these two are compared where all rows are full. Subjects
+take turns; a ratio is the median over the turns. With one thread time is the processor's, so that a
+busy machine is no worse than a quiet one.
 
     python benchmarks/training_step.py [--threads 1] [--turns 7]
 """

@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+import soundfile
 
+from nearfuture.audio import read, resample
 from nearfuture.cli import main
 from nearfuture.data import DigitRecordings
 from nearfuture.runtime.bundle import MODELS
@@ -135,6 +137,18 @@ def test_a_limit_is_spread_over_the_data(
         "flite rms",
         "espeak-ng en-gb+m3",
     ]
+
+
+def test_milliseconds_are_shown_to_a_tenth(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    audio = read(SAMPLES / "flite-rms-991.flac")
+    soundfile.write(tmp_path / "a.wav", resample(audio.samples, audio.rate, 44_100), 44_100)
+    (tmp_path / "a.txt").write_text("nine nine one")
+    code, out, _ = run(capsys, "--data", tmp_path, "--budgets", "400")
+    assert code == 0
+    assert "380 ms (τ = 8)" in out  # the resampler waits for 4.98866 of them
+    assert "98866" not in out
 
 
 def test_the_digits_task(

@@ -166,7 +166,7 @@ def _draw(
             continue
         last = ms
         axes.annotate(
-            f"{ms:g} ms",
+            f"{round(ms, 1):g} ms",
             (ms, rate.value),
             xytext=(8, 7),
             textcoords="offset points",

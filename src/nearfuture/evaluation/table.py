@@ -81,10 +81,10 @@ def _latencies(summary: Summary) -> Table:
         table.add_column(f"τ = {head.frames}", justify="right")
     rows = [{item.name: item.ms for item in latency.items} for latency in every]
     for name in dict.fromkeys(name for row in rows for name in row):
-        table.add_row(name, *(f"{row[name]:g}" if name in row else "–" for row in rows))
+        table.add_row(name, *(_ms(row[name]) if name in row else "–" for row in rows))
     table.add_section()
-    table.add_row("worst case", *(f"{latency.worst_ms:g}" for latency in every), style="bold")
-    table.add_row("mean", *(f"{latency.mean_ms:g}" for latency in every))
+    table.add_row("worst case", *(_ms(latency.worst_ms) for latency in every), style="bold")
+    table.add_row("mean", *(_ms(latency.mean_ms) for latency in every))
     return table
 
 
@@ -135,8 +135,15 @@ def _twin(summary: Summary) -> list[HeadFigures]:
     return [] if summary.twin is None else [summary.twin]
 
 
+def _ms(exact: float) -> str:
+    """To a tenth; a resampler from 44.1 kHz waits for 4.98866 ms."""
+    return f"{round(exact, 1):g}"
+
+
 def _frames(head: HeadFigures) -> str:
-    return "twin" if head.latency is None else f"{head.latency.worst_ms:g} ms (τ = {head.frames})"
+    return (
+        "twin" if head.latency is None else f"{_ms(head.latency.worst_ms)} ms (τ = {head.frames})"
+    )
 
 
 def _rate(rate: Interval) -> str:

@@ -50,6 +50,7 @@ FLAGS = {
         "--steps",
         "--epochs",
         "--batch-seconds",
+        "--bfloat16",
         "--longest",
         "--learning-rate",
         "--regularise",

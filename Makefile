@@ -14,6 +14,13 @@ BIN := .venv/bin
 PIP_OPTIONS := --quiet --disable-pip-version-check
 BENCHMARKS := $(filter-out benchmarks/_% benchmarks/against_%,$(wildcard benchmarks/*.py))
 
+# Before 3.13, Python reads the path of an editable install in the locale's encoding, and in C, asked
+# for by LC_ALL, it does not get past 한글. Unasked, it takes C for UTF-8.
+ifneq ($(filter C POSIX,$(LC_ALL)),)
+unexport LC_ALL
+export LANG := C
+endif
+
 .PHONY: demo test test-all mutants bench compare lint clean
 
 demo: .venv-demo/installed

@@ -33,14 +33,16 @@ class Served:
         return f"ws://127.0.0.1:{self.port}{path}"
 
     def rss_mb(self) -> float:
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+        for line in Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8").splitlines():
             if line.startswith("VmRSS"):
                 return int(line.split()[1]) / 1024
         raise OSError("this system does not tell how large a process is")
 
     def cpu_s(self) -> float:
         """Processor time so far, of all its threads."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        fields = (
+            Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        )
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     def health_ms(self) -> float:

@@ -66,7 +66,11 @@ def peak_mib() -> float:
     """The most that this process has held so far."""
     status = Path("/proc/self/status")
     if status.exists():  # on Linux, getrusage starts from what the parent has held
-        (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        (line,) = (
+            line
+            for line in status.read_text(encoding="utf-8").splitlines()
+            if line.startswith("VmHWM")
+        )
         return int(line.split()[1]) / 2**10
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most / (2**20 if sys.platform == "darwin" else 2**10)  # macOS counts in bytes

@@ -3,6 +3,7 @@
 Names are imported when they are first used, so that running a model never loads torch.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from nearfuture.runtime import load
 
 __version__ = "0.1.0"
+
+# ONNX Runtime from 1.29 tells Microsoft of every process and session, and keeps an identifier under
+# the home folder, unless this is set before it is loaded. Whoever wants that sets it to 0.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = [
     "NearfutureError",

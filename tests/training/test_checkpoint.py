@@ -169,7 +169,7 @@ def spoil(path: Path, kind: str) -> None:
     elif kind == "empty":
         path.write_bytes(b"")
     elif kind == "text":
-        path.write_text("a letter\n" * 100)
+        path.write_text("a letter\n" * 100, encoding="utf-8")
     elif kind == "cut":
         path.write_bytes(data[: len(data) // 2])
     elif kind == "header cut":

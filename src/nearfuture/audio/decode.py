@@ -12,21 +12,13 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
+from nearfuture.audio.signature import LONGEST, kind
 from nearfuture.audio.wav import mended
 from nearfuture.error import NearfutureError
 
 __all__ = ["Audio", "AudioError", "read"]
 
 BLOCK = 1 << 18  # frames decoded at once
-
-# What people hand over instead: begins at this offset with these bytes.
-_FOREIGN = (
-    (4, b"ftyp", "MPEG-4 (m4a, mp4)"),
-    (0, b"\x1aE\xdf\xa3", "WebM or Matroska"),
-    (0, b"0&\xb2u\x8ef\xcf\x11", "Windows Media"),
-    (0, b"#!AMR", "AMR"),
-    (0, b"version https://git-lfs", "a Git LFS pointer, not the file itself"),
-)
 
 
 class AudioError(NearfutureError):
@@ -125,9 +117,8 @@ def _reason(name: str, data: bytes, reason: str) -> str:
     if not reason.startswith("Format not recognised"):
         reason = " ".join(reason.removeprefix("Error : ").split()).rstrip(".")
         return f"{name} cannot be decoded ({reason}): it is damaged or was cut off"
-    for offset, signature, kind in _FOREIGN:
-        if data[offset:].startswith(signature):
-            return f"{name} is {kind}: convert it to WAV, FLAC, Ogg or MP3 first"
+    if (found := kind(data[:LONGEST])) is not None:
+        return f"{name} is {found}: convert it to WAV, FLAC, Ogg or MP3 first"
     begin = data[:24]
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in begin):
         found = f"text, {begin.decode('ascii')!r}…"

@@ -27,11 +27,16 @@ def needed(target: list[int]) -> int:
     return len(target) + sum(a == b for a, b in itertools.pairwise(target))
 
 
+def completed(values: np.ndarray) -> np.ndarray:
+    """(T, V + 1) distributions: `values - 2`, which is exact, and a symbol that has the rest."""
+    return np.column_stack([values - 2.0, np.log1p(-np.exp(values - 2.0).sum(axis=1))])
+
+
 def cases(values: st.SearchStrategy[float]) -> st.SearchStrategy[tuple[np.ndarray, list[int]]]:
     def with_frames(target: list[int], extra: int) -> st.SearchStrategy[tuple[np.ndarray, list]]:
         frames = needed(target) + extra
         rows = st.lists(st.lists(values, min_size=V, max_size=V), min_size=frames, max_size=frames)
-        return rows.map(lambda drawn: (np.array(drawn).reshape(frames, V), target))
+        return rows.map(lambda drawn: (completed(np.array(drawn).reshape(frames, V)), target))
 
     return st.tuples(targets, st.integers(0, 3)).flatmap(lambda drawn: with_frames(*drawn))
 
@@ -105,7 +110,10 @@ def test_blanks_that_differ_by_their_place(
     other = data.draw(st.lists(fine, min_size=len(log_probs), max_size=len(log_probs)))
     log_probs = np.column_stack([log_probs, other])
     places = len(target) + 1
-    blanks = data.draw(st.lists(st.sampled_from([0, V]), min_size=places, max_size=places))
+    other_blank = log_probs.shape[1] - 1
+    blanks = data.draw(
+        st.lists(st.sampled_from([0, other_blank]), min_size=places, max_size=places)
+    )
     found = align(log_probs, target, blanks)
     score, path = best_by_trying(log_probs, target, blanks)
     assert found.score == score
@@ -211,13 +219,38 @@ def test_another_blank() -> None:
         (np.zeros((3, 2)), [2], "the symbol 2: symbols go from 0 to 1"),
         (np.zeros((3, 2)), [-1], "the symbol -1"),
         (np.zeros((3, 2)), [0], "the symbol 0: .*the blank"),
-        (np.array([[0.0, 0.0], [0.0, math.nan]]), [1], "a NaN or .* in frame 1"),
-        (np.array([[math.inf, 0.0], [0.0, 0.0]]), [1], "in frame 0"),
+        (np.log([[0.5, 0.5], [0.5, math.nan]]), [1], "a NaN in frame 1"),
+        (np.log([[math.inf, 0.5], [0.5, 0.5]]), [1], "frame 0 has the value inf"),
+        (np.log([[0.5, 0.5], [0.5, 1.1]]), [1], "frame 1 has the value 0.0953"),
+        (np.log([[0.5, 0.5], [0.5, 0.45]]), [1], "of frame 1 add up to 0.95, not to 1"),
+        (np.full((3, 2), 0.5), [1], "frame 0 has the value 0.5"),
+        (np.full((3, 2), -22.0), [1], "of frame 0 add up to 5.58e-10"),
     ],
 )
 def test_what_cannot_be_aligned(log_probs: np.ndarray, target: list[int], message: str) -> None:
     with pytest.raises(NearfutureError, match=message):
         align(log_probs, target)
+
+
+def test_where_blanks_differ_by_place_only_values_above_0_are_refused() -> None:
+    values = np.log([[0.5, 0.5, 0.1], [0.5, 0.5, 0.1], [0.5, 0.5, 0.1]])
+    assert align(values, [1], [0, 2]).path.tolist() == [1, 1, 1]
+    values[2, 1] = 0.02
+    with pytest.raises(NearfutureError, match=r"frame 2 has the value 0\.02"):
+        align(values, [1], [0, 2])
+
+
+@pytest.mark.parametrize("kind", ["logits", "probabilities", "decibels", "NaN"])
+def test_words_are_not_aligned_with_what_are_no_log_probabilities(kind: str) -> None:
+    log_probs = emitted(".a.b.")
+    wrong = {
+        "logits": log_probs + 3.0,  # every confidence would be 1
+        "probabilities": np.exp(log_probs),
+        "decibels": 10 / np.log(10) * log_probs,
+        "NaN": np.where(log_probs < -2, np.nan, log_probs),
+    }[kind]
+    with pytest.raises(NearfutureError, match=r"log-probability is at most 0|add up to|a NaN"):
+        align_words(wrong, "ab", vocabulary, 40, 0)
 
 
 # Words
@@ -244,14 +277,17 @@ def test_times_and_characters() -> None:
 
 def test_confidence_is_the_geometric_mean_of_the_characters_frames() -> None:
     log_probs = emitted("aab.b")
-    log_probs[0, 2], log_probs[1, 2], log_probs[2, 3] = np.log([0.5, 0.9, 0.6])
+    for frame, symbol, probability in ((0, 2, 0.5), (1, 2, 0.9), (2, 3, 0.6)):
+        log_probs[frame] = np.log((1 - probability) / 3)
+        log_probs[frame, symbol] = np.log(probability)
     [word] = align_words(log_probs[:3], "ab", vocabulary, 40, 0)
     assert word.confidence == pytest.approx((0.5 * 0.9 * 0.6) ** (1 / 3))
     assert [c.confidence for c in word.characters] == pytest.approx([math.sqrt(0.45), 0.6])
 
 
 def test_rounding_never_gives_more_than_certainty() -> None:
-    [word] = align_words(np.full((1, 4), 1e-7), "a", vocabulary, 40, 0)
+    certain = np.log([[1e-30, 1e-30, 1 + 1e-7, 1e-30]])
+    [word] = align_words(certain, "a", vocabulary, 40, 0)
     assert word.confidence == 1.0
 
 

@@ -1,6 +1,7 @@
 """Greedy decoding: collapse, and the same tokens for any partition."""
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -89,3 +90,40 @@ def test_nan_is_refused_with_its_frame_in_the_stream() -> None:
     log_probs[1, 3] = np.nan
     with pytest.raises(NearfutureError, match="NaN in frame 11"):
         Greedy().step(log_probs, GreedyState(frames=10, last=0))
+
+
+WRONG = {
+    "logits": log_probs_of([1, 2, 0]) + 2.0,
+    "probabilities": np.exp(log_probs_of([1, 2, 0])),
+    "decimal logarithms": log_probs_of([1, 2, 0]) / 2.302585,
+    "halved": log_probs_of([1, 2, 0]) - 0.7,
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("frames", [1, 3])
+def test_what_are_no_log_probabilities_is_refused_where_a_stream_begins(
+    kind: str, frames: int
+) -> None:
+    with pytest.raises(NearfutureError, match=r"log-probability is at most 0|of frame 0 add up to"):
+        Greedy().step(WRONG[kind][:frames], Greedy().start())
+
+
+@pytest.mark.parametrize("value", [0.5, math.inf, -math.inf, -5.0, math.nan])
+def test_a_frame_later_on_has_a_best_symbol_between_1_in_v_and_1(value: float) -> None:
+    _, state = Greedy().step(log_probs_of([1]), Greedy().start())
+    message = r"frame 1 has the value|of frame 1 add up to|a NaN in frame 1"
+    with pytest.raises(NearfutureError, match=message):
+        Greedy().step(np.full((1, 4), value), state)
+
+
+def test_half_precision_is_precise_enough() -> None:
+    rng = np.random.default_rng(0)
+    exact = np.log(rng.dirichlet(np.full(2000, 0.5), 50))
+    bfloat16 = exact.astype(np.float32).view(np.uint32)
+    bfloat16 = ((bfloat16 + 0x7FFF) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+    for rounded in (exact.astype(np.float16), bfloat16):
+        _, state = Greedy().step(rounded, Greedy().start())
+        for row in rounded:
+            Greedy().step(row[None], Greedy().start())
+        assert state.frames == 50

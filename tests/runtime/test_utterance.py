@@ -26,7 +26,7 @@ RULES = st.builds(
 
 def read(best: list[int]) -> np.ndarray:
     peaks = np.eye(len(VOCABULARY), dtype=np.float32)[best] if best else np.zeros((0, 4))
-    return np.log(0.05 + 0.85 * peaks).astype(np.float32)
+    return np.log(0.05 + 0.8 * peaks).astype(np.float32)
 
 
 def hear(

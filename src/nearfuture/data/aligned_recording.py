@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nearfuture.decoding import AlignedWord, Greedy, align
 from nearfuture.decoding import text as read_text
 from nearfuture.decoding.alignment import words_of
+from nearfuture.decoding.distribution import check_distributions
 from nearfuture.text import BLANK, Vocabulary, character_errors
 
 __all__ = ["AlignedRecording", "Cut", "Segment"]
@@ -101,6 +102,7 @@ class AlignedRecording:
             np.asarray(samples), np.clip(borders.round().astype(int), 0, len(samples))
         )[1:-1]
         values, said = np.asarray(log_probs, np.float64), text.split()
+        check_distributions(values)
         needed = math.ceil(silence_ms / frame_ms)
         silent = _silent(values, vocabulary)
         within = values[:, BLANK].copy()  # the blank between two characters of a word

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.decoding.distribution import check_distributions, check_log_probs
 from nearfuture.decoding.trellis import best_path
 from nearfuture.error import NearfutureError
 from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
@@ -105,12 +106,14 @@ def align(
         log_probs: (T, V) natural logarithms, of one recording, unpadded.
         target: L ids of symbols, without blanks; maybe none.
         blank: id of the blank; or those of the L + 1 blanks before, between and behind the
-            symbols, where a blank's probability depends on its place.
+            symbols, where a blank's probability depends on its place; the symbols are then no
+            distribution, and only values above 0 are refused.
 
     Raises:
         NearfutureError: if the frames are too few, naming them and how many are needed; if every
-            path has probability 0; if `log_probs` is not (T, V), or has a NaN; and if a symbol of
-            the target is the blank, or none of the V.
+            path has probability 0; if `log_probs` is not (T, V), has a NaN or a value above 0, or
+            a frame whose probabilities do not add up to 1, within 0.01; and if a symbol of the
+            target is the blank, or none of the V.
 
     Source: Graves et al., "Connectionist temporal classification", 2006, section 4.1, with the
     maximum in place of the sum.
@@ -129,7 +132,7 @@ def align(
     values = np.asarray(log_probs, np.float64)
     symbols = np.asarray(target, np.int64)
     blanks = np.broadcast_to(np.asarray(blank, np.int64), len(symbols) + 1)
-    _check(values, symbols, blanks)
+    _check(values, symbols, blanks, distributed=isinstance(blank, int | np.integer))
     T = len(values)
     if T == 0:
         return Alignment(path=np.zeros(0, np.int64), tokens=(), score=0.0)
@@ -234,7 +237,11 @@ def _confidence(tokens: Sequence[AlignedToken]) -> float:
 
 
 def _check(
-    log_probs: NDArray[np.float64], target: NDArray[np.int64], blanks: NDArray[np.int64]
+    log_probs: NDArray[np.float64],
+    target: NDArray[np.int64],
+    blanks: NDArray[np.int64],
+    *,
+    distributed: bool,
 ) -> None:
     blank = ", ".join(map(str, np.unique(blanks)))
     if log_probs.ndim != 2 or not ((blanks >= 0) & (blanks < log_probs.shape[1])).all():
@@ -256,9 +263,7 @@ def _check(
             f"{counted(needed - len(target), 'repeat')}, "
             f"which need {needed}; use a longer recording or a shorter text"
         )
-    broken = ~(log_probs < math.inf)  # NaN, too
-    if broken.any():
-        frame = int(np.flatnonzero(broken.any(axis=1))[0])
-        raise NearfutureError(
-            f"log_probs has a NaN or +inf in frame {frame}: the model's output is broken there"
-        )
+    if distributed:
+        check_distributions(log_probs)
+    else:
+        check_log_probs(log_probs)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.decoding.distribution import HIGHEST, check_distributions
 from nearfuture.error import NearfutureError
 
 __all__ = ["Greedy", "GreedyState", "Token"]
@@ -84,7 +85,11 @@ class Greedy:
             state: from `start`, or from the step before.
 
         Raises:
-            NearfutureError: if `log_probs` is not (T, V) with the blank in `V`, or has a NaN.
+            NearfutureError: if `log_probs` is not (T, V) with the blank in `V`; for a NaN; and for
+                what are no log-probabilities: a value above 0, or a frame whose probabilities do
+                not add up to 1, within 0.01. Frames that come one by one, as they do live, are
+                added up only where a stream begins; of the others the best symbol is looked at,
+                whose probability lies between 1 / V and 1.
         """
         log_probs = np.asarray(log_probs)
         if log_probs.ndim != 2 or not 0 <= self.blank < log_probs.shape[1]:
@@ -97,10 +102,9 @@ class Greedy:
             return [], state
         if frames == 1:  # what live streams do all day: a tenth of the work, the same values
             return self._one(log_probs[0], state)
+        check_distributions(log_probs, first_frame=state.frames)
         best = log_probs.argmax(axis=1)
         score = log_probs[np.arange(frames), best]
-        if np.isnan(score).any():  # argmax points at a NaN wherever there is one
-            raise _broken(state.frames + int(np.flatnonzero(np.isnan(score))[0]))
         before = np.concatenate(([state.last], best[:-1]))
         starts = np.flatnonzero((best != self.blank) & (best != before))
         tokens = [Token(int(best[t]), state.frames + int(t), float(score[t])) for t in starts]
@@ -111,15 +115,10 @@ class Greedy:
     ) -> tuple[list[Token], GreedyState]:
         best = int(log_probs.argmax())
         score = float(log_probs[best])
-        if math.isnan(score):
-            raise _broken(state.frames)
+        # Live, this is most of what is done. A NaN, at which argmax points, is in no range.
+        if state.frames == 0 or not -math.log(len(log_probs)) - HIGHEST <= score <= HIGHEST:
+            check_distributions(log_probs[None], first_frame=state.frames)
         after = GreedyState(frames=state.frames + 1, last=best)
         if best in (self.blank, state.last):
             return [], after
         return [Token(best, state.frames, score)], after
-
-
-def _broken(frame: int) -> NearfutureError:
-    return NearfutureError(
-        f"log_probs has a NaN in frame {frame}: the model's output is broken there"
-    )

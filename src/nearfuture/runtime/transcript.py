@@ -73,7 +73,7 @@ class Transcript:
 
         >>> both = Vocabulary(("a", " "))
         >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
-        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.9 + 0.05)
+        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
         >>> after = empty.step(read(1, 2), preview=read(1, 0, 2, 1))
         >>> after.committed, after.provisional
         ('a', ' a')
@@ -107,7 +107,7 @@ class Transcript:
 
         >>> both = Vocabulary(("a", " "))
         >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
-        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.9 + 0.05)
+        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
         >>> one = empty.step(read(1, 2, 1))
         >>> two = one.forgotten().step(read(0, 1, 2))
         >>> three = two.forgotten().step(read(0, 1))

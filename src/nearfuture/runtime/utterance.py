@@ -32,7 +32,7 @@ class Utterances:
     >>> empty = Transcript(vocabulary=Vocabulary(("a", " ")), frame_ms=40.0, centre_ms=20.0)
     >>> heard = Utterances(empty, Endpoint(silence_ms=80))
     >>> for best in (1, 0, 1, 0, 0, 2, 1):
-    ...     heard = heard.step(np.log(np.eye(3, dtype=np.float32)[[best]] * 0.9 + 0.05))
+    ...     heard = heard.step(np.log(np.eye(3, dtype=np.float32)[[best]] * 0.85 + 0.05))
     ...     print(heard.utterance, repr(heard.committed), heard.ends)
     0 'a' False
     0 'a' False

@@ -4,10 +4,11 @@ from nearfuture.text.counting import counted
 from nearfuture.text.error_rate import ErrorRate, Pair, align, character_errors, word_errors
 from nearfuture.text.normalization import normalise
 from nearfuture.text.spelling import frames_needed
-from nearfuture.text.vocabulary import BLANK, Vocabulary
+from nearfuture.text.vocabulary import BLANK, SUM_TOLERANCE, Vocabulary
 
 __all__ = [
     "BLANK",
+    "SUM_TOLERANCE",
     "ErrorRate",
     "Pair",
     "Vocabulary",

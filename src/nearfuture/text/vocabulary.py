@@ -9,10 +9,16 @@ from dataclasses import dataclass, field
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["BLANK", "Vocabulary"]
+__all__ = ["BLANK", "SUM_TOLERANCE", "Vocabulary"]
 
 BLANK = 0
 """The id of the CTC blank in every vocabulary."""
+
+SUM_TOLERANCE = 0.01
+"""By how much the probabilities of a vocabulary's symbols may miss a sum of 1.
+
+The half precisions need that: a bfloat16 has three digits. Those of float32 are within 0.00001.
+"""
 
 
 @dataclass(frozen=True)

@@ -286,3 +286,11 @@ def test_a_damaged_bundle_and_a_zip_that_leaves_its_folder_are_one_line_and_2(
 def test_an_empty_key_is_no_key(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "key").write_text("\n")
     assert "is empty" in fails(capsys, "--api-key-file", tmp_path / "key")
+
+
+@pytest.mark.parametrize("key", ["", " ", "\n"])
+def test_a_variable_that_is_set_but_empty_does_not_open_the_server(
+    key: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NEARFUTURE_API_KEY", key)
+    assert "NEARFUTURE_API_KEY is set but empty" in fails(capsys, "--port", "0")

@@ -168,7 +168,12 @@ def _url(scheme: str, host: str, port: int) -> str:
 
 def _api_key(file: Path | None) -> str | None:
     if file is None:
-        return os.environ.get(_KEY) or None
+        key = os.environ.get(_KEY)
+        if key is not None and not key.strip():
+            raise NearfutureError(
+                f"{_KEY} is set but empty: put the API key into it, or unset it to serve anybody"
+            )
+        return key and key.strip()
     try:
         key = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

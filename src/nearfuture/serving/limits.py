@@ -114,8 +114,14 @@ class Settings:
     log_text: bool = False
 
     def __post_init__(self) -> None:
-        if self.api_key is not None and not (self.api_key and self.api_key.isascii()):
-            raise NearfutureError("the API key is empty or not ASCII: no header can carry it")
+        key = self.api_key
+        if key is not None and not (
+            key and key.isascii() and key.isprintable() and key == key.strip()
+        ):
+            raise NearfutureError(
+                "the API key is empty, or has more than printable ASCII, or a space at an end: no "
+                "header can carry it"
+            )
 
 
 _BRIEF = reprlib.Repr()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.responses import JSONResponse
@@ -10,6 +11,8 @@ from nearfuture.error import NearfutureError
 from nearfuture.serving.limits import Refused
 
 __all__ = ["OpenAIError"]
+
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
 class OpenAIError(NearfutureError):
@@ -45,6 +48,10 @@ class OpenAIError(NearfutureError):
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
         return {"message": str(self), "type": kind, "param": self.param, "code": self.code}
 
-    def response(self) -> JSONResponse:
-        """As an HTTP reply."""
-        return JSONResponse({"error": self.fields()}, status_code=self.status)
+    def response(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
+        """As an HTTP reply, with what a client does next in its headers."""
+        return JSONResponse(
+            {"error": self.fields()},
+            status_code=self.status,
+            headers={**_HEADERS.get(self.status, {}), **(headers or {})},
+        )

@@ -1,0 +1,110 @@
+"""Who is let in: decided once for every request and every websocket, before anything is routed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from starlette.requests import HTTPConnection
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from nearfuture.serving.limits import Limits, Refused
+from nearfuture.serving.protocols.openai_error import OpenAIError
+from nearfuture.serving.service import Service
+
+__all__ = ["Admission"]
+
+_FORM_BYTES = 1 << 16  # what a form may have around a file
+
+
+class Admission:
+    """Turns away who has no key, who is one too many, and who brings too much.
+
+    Whoever is refused meets the `open_routes` and nothing else. They are requests of HTTP; the
+    application behind this one is not asked, so that no path, no method and no way to write them
+    leads from there to a protocol.
+
+    Args:
+        app: for those who are let in.
+        service: whose key and whose limits hold.
+        open_routes: for everybody, e.g. for load balancers, which bring no key.
+    """
+
+    def __init__(self, app: ASGIApp, service: Service, open_routes: Sequence[Route]) -> None:
+        self._app, self._service, self._open = app, service, tuple(open_routes)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let one in, or not."""
+        if scope["type"] == "lifespan":  # the server's own, without a client
+            await self._app(scope, receive, send)
+            return
+        assert scope["type"] in ("http", "websocket")
+        refused = self._refusal(HTTPConnection(scope))
+        if refused is not None:
+            await self._outside(refused, scope, receive, send)
+            return
+        self._service.connections += 1
+        try:
+            if scope["type"] == "http":
+                receive = _bounded(receive, self._service.limits)
+            await self._app(scope, receive, send)
+        finally:
+            self._service.connections -= 1
+
+    def _refusal(self, connection: HTTPConnection) -> Refused | None:
+        limits = self._service.limits
+        if not self._service.authorized(connection):
+            return Refused("unauthorized", "send the API key as 'Authorization: Bearer KEY'")
+        if (now := self._service.connections) >= limits.most_connections:
+            return Refused("busy", f"{now} connections are open, the most there may be: try later")
+        length = connection.headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > limits.most_file_bytes + _FORM_BYTES:
+            return _too_big(limits.most_file_bytes)
+        return None
+
+    async def _outside(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
+        for route in self._open:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                await route.handle(scope, receive, send)
+                return
+        self._service.refused(refused.code)
+        response = OpenAIError.of(refused).response()
+        if scope["type"] == "http":
+            await response(scope, receive, send)
+            return
+        websocket = WebSocket(scope, receive, send)
+        if "websocket.http.response" in scope.get("extensions", {}):
+            await websocket.receive()
+            await websocket.send_denial_response(response)
+        else:
+            await websocket.close(refused.close)
+
+
+def _too_big(most: int) -> Refused:
+    return Refused("too_big", f"a request may have {most} bytes: send less, or stream it")
+
+
+def _bounded(receive: Receive, limits: Limits) -> Receive:
+    """What is received, as long as it is not too much and does not stand still in its middle."""
+    total, whole = 0, False
+
+    async def bounded() -> Message:
+        nonlocal total, whole
+        try:
+            async with asyncio.timeout(None if whole else limits.idle_s):
+                message = await receive()
+        except TimeoutError:
+            raise Refused(
+                "idle", f"nothing more of the request came for {limits.idle_s:g} s: send it again"
+            ) from None
+        whole = not message.get("more_body", False)
+        total += len(message.get("body", b""))
+        if total > limits.most_file_bytes + _FORM_BYTES:
+            raise _too_big(limits.most_file_bytes)
+        return message
+
+    return bounded

@@ -1,6 +1,7 @@
-"""Makes the clips in src/nearfuture/samples with two free speech synthesizers.
+"""Makes the clips in src/nearfuture/samples: synthetic voices, and strings of real recordings.
 
-    python tools/make_samples.py            (needs flite 2.2 and espeak-ng 1.51 on the path)
+    python tools/make_samples.py synthetic  (needs flite 2.2 and espeak-ng 1.51 on the path)
+    python tools/make_samples.py people     (needs the corpus fsdd under NEARFUTURE_CORPORA)
 
 The same versions give the same bytes. The voices are reserved: no model may be trained on them.
 """
@@ -18,6 +19,8 @@ import numpy as np
 import soundfile
 
 from nearfuture.audio import read, resample
+from nearfuture.data import DigitRecordings
+from nearfuture.data.digits import HELD_OUT
 
 FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "samples"
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -33,6 +36,9 @@ CLIPS = [
     ("espeak-ng", "en-gb+m3", "1648", 8000),
     ("espeak-ng", "en-gb+m3", "2759306", 8000),
 ]
+
+PEOPLE_DIGITS = 5
+PEOPLE_SEED = 2015
 
 SILENCE_SECONDS = 0.3
 SPEECH_DBFS = -23.0
@@ -55,13 +61,18 @@ def spoken(synthesizer: str, voice: str, transcript: str, rate: int, seed: int) 
     loud = np.flatnonzero(abs(audio.samples) > 0.01 * abs(audio.samples).max())
     speech = resample(audio.samples[loud[0] : loud[-1] + 1], audio.rate, rate)
     speech *= 10 ** (SPEECH_DBFS / 20) / np.sqrt(np.mean(speech**2))
+    return in_a_room(speech, rate, seed)
+
+
+def in_a_room(speech: np.ndarray, rate: int, seed: int) -> np.ndarray:
+    """Speech between two silences, over faint noise."""
     silence = np.zeros(round(SILENCE_SECONDS * rate))
     clip = np.concatenate((silence, speech, silence))
     return clip + 10 ** (ROOM_DBFS / 20) * np.random.default_rng(seed).standard_normal(len(clip))
 
 
-def main() -> None:
-    """Writes the clips and their manifest."""
+def synthetic() -> None:
+    """Writes the clips of synthetic voices and their manifest."""
     rows = []
     for synthesizer, voice, digits, rate in CLIPS:
         name = f"{synthesizer}-{voice.replace('+', '-')}-{digits}.flac"
@@ -69,12 +80,37 @@ def main() -> None:
         clip = spoken(synthesizer, voice, transcript, rate, seed=zlib.crc32(name.encode()))
         soundfile.write(FOLDER / name, clip, rate, subtype="PCM_16")
         rows.append((name, transcript, f"{synthesizer} {voice}", f"{len(clip) / rate:.3f}"))
-    with (FOLDER / "manifest.tsv").open("w", encoding="utf-8", newline="") as file:
+    write_manifest(FOLDER, "voice", rows)
+
+
+def people() -> None:
+    """Writes one string of each speaker's test recordings, as the seed has it, at their own level.
+
+    The speaker whom training never hears comes last.
+    """
+    recordings = DigitRecordings.load()
+    folder = FOLDER / "people"
+    folder.mkdir(exist_ok=True)
+    rows = []
+    for number, speaker in enumerate((*recordings.seen, HELD_OUT)):
+        rng = np.random.default_rng([PEOPLE_SEED, number])
+        said = recordings.clean_string(speaker, "test", PEOPLE_DIGITS, rng)
+        digits = "".join(str(DIGITS.index(word)) for word in said.text.split())
+        name = f"{speaker}-{digits}.flac"
+        clip = in_a_room(said.samples, recordings.rate, seed=zlib.crc32(name.encode()))
+        soundfile.write(folder / name, clip, recordings.rate, subtype="PCM_16")
+        rows.append((name, said.text, speaker, f"{len(clip) / recordings.rate:.3f}"))
+    write_manifest(folder, "speaker", rows)
+
+
+def write_manifest(folder: Path, voice: str, rows: list[tuple[str, str, str, str]]) -> None:
+    """Writes what is said in each clip, by which voice or speaker, and how long it is."""
+    with (folder / "manifest.tsv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(("path", "transcript", "voice", "seconds"))
+        writer.writerow(("path", "transcript", voice, "seconds"))
         writer.writerows(rows)
-    print(f"{len(rows)} clips in {FOLDER}", file=sys.stderr)
+    print(f"{len(rows)} clips in {folder}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    main()
+    {"synthetic": synthetic, "people": people}[sys.argv[1]]()

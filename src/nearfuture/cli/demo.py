@@ -1,17 +1,18 @@
-"""`nearfuture demo`: hear digits live, then see what each budget costs and buys."""
+"""`nearfuture demo`: people and synthetic voices, heard live under every budget, then compared."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.live import Live
 from rich.progress import track
 from rich.table import Table
+from rich.text import Text
 
 from nearfuture.cli.console import Console
-from nearfuture.cli.transcribe import play
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,25 +23,42 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_LIVE_BUDGET_MS = 400
-_LIVE_CLIPS = ("flite-rms-3602.flac", "espeak-ng-en-gb-m3-2759306.flac")
-_LEGEND = (
-    "Latency: window + stacking + lookahead, worst case; audio at other rates than 8 kHz adds up "
-    "to 5 ms of resampler. First word: when it is complete, audio heard and computing, median. "
-    "Final text: after the last sample, median. Compute: of one quantum of 40 ms, 99th percentile. "
-    "So few words compare speed; they decide nothing about errors."
+_LIVE_CLIPS = ("jackson-09256.flac", "theo-48950.flac", "flite-rms-3602.flac")
+_QUANTUM_MS = 40
+_BIDIRECTIONAL = "bidirectional"
+_INTRODUCTION = (
+    "Each recording is played in real time to one model under every budget, and to its "
+    "bidirectional twin. A budget is the longest time from a sound to its final text; the twin "
+    "waits for the end of the recording. Bold text is final, dim text may still change."
 )
-_STRINGS = 60
-_SEED = 7
+_LEGEND = (
+    "τ (lookahead): frames of 40 ms that the model waits for. Latency, worst case: a window of "
+    "25 ms + 30 ms of stacking + τ × 40 ms; audio of other rates than 8 kHz adds up to 5 ms of "
+    "resampling. First word: how long after its end (as the twin aligns it) it is final, "
+    "computing included, median. Last text: after the last sample, median. Compute: of one "
+    "quantum of 40 ms, 99th percentile. So few words compare speed; they decide nothing about "
+    "errors."
+)
+_MORE = (
+    "For the whole test set of real recordings:\n"
+    "  export NEARFUTURE_CORPORA=corpora\n"
+    "  nearfuture data fetch fsdd\n"
+    f"  nearfuture evaluate --task digits --twin digits-{_BIDIRECTIONAL}"
+)
 
 
 @dataclass(frozen=True)
 class _Clip:
-    """A recording (n,) at a rate, and what is said in it."""
+    """A recording (n,) at a rate, who speaks in it, and what is said."""
 
     samples: "NDArray[np.float32]"
     rate: int
     text: str
+    speaker: str
+
+    @property
+    def ms(self) -> float:
+        return 1000 * len(self.samples) / self.rate
 
 
 @dataclass
@@ -54,92 +72,116 @@ class _Figures:
 
 
 def demo() -> None:
-    """Transcribe bundled recordings live, then compare every budget with the bidirectional twin."""
-    from nearfuture.audio import read
+    """Play bundled recordings to every budget at once, then compare budgets with the twin."""
     from nearfuture.runtime import load
 
     console = Console()
-    console.rule("live, within 400 ms: bold text is final, dim text may still change")
-    samples = files("nearfuture") / "samples"
-    with as_file(samples) as folder:
-        clips = _bundled(folder)
-        model = load("digits", budget_ms=_LIVE_BUDGET_MS)
-        for name in _LIVE_CLIPS:
-            play(model, read(folder / name), console, title=name)
+    with as_file(files("nearfuture") / "samples") as folder:
+        people = _bundled(folder / "people", "speaker")
+        synthetic = _bundled(folder, "voice")
+    twin = load(f"digits-{_BIDIRECTIONAL}")
 
-    sets = {"bundled synthetic voices": clips, **_corpus(console)}
-    for name, chosen in sets.items():
-        _compare(name, chosen, console)
-    console.print(_LEGEND)
+    console.print(_INTRODUCTION)
+    for name in _LIVE_CLIPS:
+        clip = people.get(name) or synthetic[name]
+        console.print()
+        console.rule(f"{clip.speaker}: {clip.ms / 1000:.1f} s, “{clip.text}”")
+        _play(clip, _models(clip.rate), twin, console)
+
+    console.print()
+    _compare("six people, one never heard in training (theo)", list(people.values()), twin, console)
+    console.print()
+    _compare("four synthetic voices", list(synthetic.values()), twin, console)
+    console.print(_LEGEND, _MORE, sep="\n\n")
 
 
-def _bundled(folder: Path) -> list[_Clip]:
+def _bundled(folder: Path, speaker: str) -> dict[str, _Clip]:
+    """The clips of a folder by file name, as its manifest lists them."""
     from nearfuture.audio import read
     from nearfuture.data import read_manifest
 
-    entries = read_manifest(folder / "manifest.tsv")
-    audios = [read(entry.path) for entry in entries]
-    return [
-        _Clip(audio.samples, audio.rate, entry.transcript)
-        for entry, audio in zip(entries, audios, strict=True)
-    ]
-
-
-def _corpus(console: Console) -> dict[str, list[_Clip]]:
-    """Strings of real test recordings, where the corpus is at hand."""
-    from nearfuture.data import DigitRecordings, corpus_folder
-    from nearfuture.data.digits import HELD_OUT
-
-    if corpus_folder("fsdd") is None:
-        console.print(
-            "No real recordings at hand: put the Free Spoken Digit Dataset under the folder that "
-            "NEARFUTURE_CORPORA names, and the table below comes for them too."
+    clips = {}
+    for entry in read_manifest(folder / "manifest.tsv"):
+        audio = read(entry.path)
+        clips[entry.path.name] = _Clip(
+            audio.samples, audio.rate, entry.transcript, entry.fields[speaker]
         )
-        return {}
-    recordings = DigitRecordings.load()
-    sets = {
-        "real recordings, speakers known from training": recordings.seen,
-        f"real recordings of a speaker never heard ({HELD_OUT})": (HELD_OUT,),
-    }
-    return {
-        name: [
-            _Clip(one.samples, recordings.rate, one.text)
-            for one in recordings.strings(speakers, "test", _STRINGS // len(speakers), seed=_SEED)
-        ]
-        for name, speakers in sets.items()
-    }
+    return clips
 
 
-def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
-    import numpy as np
-
+def _models(rate: int) -> "dict[str, Model]":
+    """A model for each budget, by the milliseconds it promises at this rate."""
+    from nearfuture.audio import LiveResampler
     from nearfuture.runtime import load
 
+    resampler_ms = LiveResampler(rate, 8000).right_ms
+    models = [
+        load("digits", budget_ms=latency.worst_ms + resampler_ms)
+        for latency in load("digits").budgets.values()
+    ]
+    return {f"{_worst_ms(model, rate):g} ms": model for model in models}
+
+
+def _worst_ms(model: "Model", rate: int) -> float:
+    latency = model.latency(rate)
+    assert latency is not None
+    return latency.worst_ms
+
+
+def _play(clip: _Clip, models: "Mapping[str, Model]", twin: "Model", console: Console) -> None:
+    """Stream a clip to all models in real time, a line each; the final lines stay."""
+    streams = {name: model.stream(rate=clip.rate) for name, model in models.items()}
+    texts = dict.fromkeys((*streams, _BIDIRECTIONAL), Text())
+    quantum = clip.rate * _QUANTUM_MS // 1000
+    with Live(console=console, auto_refresh=False) as screen:
+        began = time.perf_counter()
+        for start in range(0, len(clip.samples), quantum):
+            played = min(start + quantum, len(clip.samples))
+            time.sleep(max(0.0, began + played / clip.rate - time.perf_counter()))
+            for name, stream in streams.items():
+                for event in stream.accept(clip.samples[start:played]):
+                    texts[name] = Text.assemble(
+                        (event.committed, "bold"), (event.provisional, "dim italic")
+                    )
+            screen.update(_lanes(texts), refresh=True)
+        for name, stream in streams.items():
+            texts[name] = Text(stream.finish().committed, "bold")
+        texts[_BIDIRECTIONAL] = Text(twin.transcribe(clip.samples, clip.rate).committed, "bold")
+        screen.update(_lanes(texts), refresh=True)
+
+
+def _lanes(texts: "Mapping[str, Text]") -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(justify="right", style="cyan", no_wrap=True)
+    for name, text in texts.items():
+        table.add_row(name, text)
+    return table
+
+
+def _compare(name: str, clips: Sequence[_Clip], twin: "Model", console: Console) -> None:
+    import numpy as np
+
     table = Table(title=f"{name}: {len(clips)} recordings")
-    table.add_column("model", no_wrap=True)
-    table.add_column("algorithmic latency", no_wrap=True, justify="right")
-    for column in ("first word", "final text", "WER %", "compute"):
-        table.add_column(column, justify="right")
-    budgets = load("digits").budgets
-    for frames in track(budgets, description="streaming", console=console, transient=True):
-        model = load("digits", budget_ms=budgets[frames].worst_ms + _resampler_ms(clips))
-        figures = _stream(model, clips)
-        latency = model.latency(model.rate)
-        assert latency is not None
-        items = " + ".join(f"{item.ms:g}" for item in latency.items)
+    table.add_column("τ", justify="right")
+    for column in ("latency", "first word", "last text", "WER %", "compute"):
+        table.add_column(column, justify="right", no_wrap=True)
+    first_word_ends = [_first_word_end_ms(twin, clip) for clip in clips]
+    models = _models(max(clip.rate for clip in clips))
+    for model in track(models.values(), description="streaming", console=console, transient=True):
+        figures = _stream(model, clips, first_word_ends)
         table.add_row(
-            f"τ = {frames}",
-            f"{items} = {latency.worst_ms:g} ms",
-            f"{np.median(figures.first_word_ms):.0f} ms",
+            str(model.budget.frames),
+            f"{_worst_ms(model, model.rate):g} ms",
+            f"{np.median(figures.first_word_ms):+.0f} ms",
             f"{np.median(figures.final_ms):.1f} ms",
             f"{100 * figures.words.rate:.1f}",
-            f"{np.percentile(figures.quantum_ms, 99):.2f} ms",
+            f"{np.percentile(figures.quantum_ms, 99):.1f} ms",
         )
-    figures = _offline(load("digits-bidirectional"), clips)
+    figures = _offline(twin, clips, first_word_ends)
     table.add_row(
-        "bidirectional",
-        "the whole recording",
-        f"{np.median(figures.first_word_ms):.0f} ms",
+        "∞",
+        "the end",
+        f"{np.median(figures.first_word_ms):+.0f} ms",
         f"{np.median(figures.final_ms):.1f} ms",
         f"{100 * figures.words.rate:.1f}",
         "–",
@@ -147,47 +189,58 @@ def _compare(name: str, clips: Sequence[_Clip], console: Console) -> None:
     console.print(table)
 
 
-def _resampler_ms(clips: Sequence[_Clip]) -> float:
-    """The most that a resampler of these clips waits, so that each head is the one it names."""
-    from nearfuture.audio import LiveResampler
+def _first_word_end_ms(twin: "Model", clip: _Clip) -> float:
+    """Where the first word that is said ends, by forced alignment."""
+    from nearfuture.decoding import align_words
 
-    return max(LiveResampler(clip.rate, 8000).right_ms for clip in clips)
+    words = align_words(
+        twin.log_probs(clip.samples, clip.rate),
+        clip.text,
+        twin.manifest.vocabulary,
+        frame_ms=twin.manifest.frame_ms,
+        centre_ms=twin.manifest.centre_ms,
+    )
+    return words[0].end_ms
 
 
-def _stream(model: "Model", clips: Sequence[_Clip]) -> _Figures:
+def _stream(model: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[float]) -> _Figures:
     """Feed quantum by quantum, timing each; audio time counts as if it were played."""
     from nearfuture.text import ErrorRate, word_errors
 
     figures = _Figures(ErrorRate())
-    for clip in clips:
+    for clip, end_ms in zip(clips, first_word_ends, strict=True):
         stream = model.stream(rate=clip.rate)
-        quantum = clip.rate * 40 // 1000
-        first = None
+        quantum = clip.rate * _QUANTUM_MS // 1000
+        heard = []  # the committed text, and the ms at which it was there
         for start in range(0, len(clip.samples), quantum):
             began = time.perf_counter()
             events = stream.accept(clip.samples[start : start + quantum])
             took = 1000 * (time.perf_counter() - began)
             figures.quantum_ms.append(took)
-            if first is None and any(" " in event.committed for event in events):
-                first = 1000 * (start + quantum) / clip.rate + took
+            played = min(start + quantum, len(clip.samples))
+            heard += [(event.committed, 1000 * played / clip.rate + took) for event in events]
         began = time.perf_counter()
-        final = stream.finish()
+        final = stream.finish().committed
         took = 1000 * (time.perf_counter() - began)
+        heard.append((final, clip.ms + took))
+        first = final.partition(" ")[0]
+        figures.first_word_ms.append(
+            next(ms for text, ms in heard if text.startswith(first)) - end_ms
+        )
         figures.final_ms.append(took)
-        figures.first_word_ms.append(first or 1000 * len(clip.samples) / clip.rate + took)
-        figures.words += word_errors(clip.text, final.committed)
+        figures.words += word_errors(clip.text, final)
     return figures
 
 
-def _offline(model: "Model", clips: Sequence[_Clip]) -> _Figures:
+def _offline(twin: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[float]) -> _Figures:
     from nearfuture.text import ErrorRate, word_errors
 
     figures = _Figures(ErrorRate())
-    for clip in clips:
+    for clip, end_ms in zip(clips, first_word_ends, strict=True):
         began = time.perf_counter()
-        event = model.transcribe(clip.samples, clip.rate)
+        text = twin.transcribe(clip.samples, clip.rate).committed
         took = 1000 * (time.perf_counter() - began)
         figures.final_ms.append(took)
-        figures.first_word_ms.append(1000 * len(clip.samples) / clip.rate + took)
-        figures.words += word_errors(clip.text, event.committed)
+        figures.first_word_ms.append(clip.ms + took - end_ms)
+        figures.words += word_errors(clip.text, text)
     return figures

@@ -33,7 +33,14 @@ def test_repeats_collapse_and_blanks_separate(path: list[int]) -> None:
     expected = [int(begin) for begin, (index, _) in zip(begins, runs, strict=False) if index]
     assert [token.frame for token in tokens] == expected
     assert [token.log_prob for token in tokens] == [log_probs[t, path[t]] for t in expected]
-    assert state == GreedyState(frames=len(path), last=path[-1] if path else 0)
+    silences = [
+        length if before == 0 else 0
+        for (before, length), (index, _) in itertools.pairwise([(None, 0), *runs])
+        if index
+    ]
+    assert [token.silence for token in tokens] == silences
+    ends = runs[-1][1] if path and path[-1] == 0 else 0
+    assert state == GreedyState(len(path), last=path[-1] if path else 0, silence=ends)
 
 
 @law
@@ -63,7 +70,7 @@ def test_impossible_symbols_are_no_trouble() -> None:
         log_probs = np.log([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     tokens, state = Greedy().step(log_probs, Greedy().start())
     assert tokens == [Token(1, 0, 0.0)]
-    assert state == GreedyState(2, 0)
+    assert state == GreedyState(2, 0, silence=1)
 
 
 def test_a_step_leaves_the_state_it_was_given() -> None:

@@ -10,10 +10,11 @@ from nearfuture.text import Vocabulary
 
 vocabulary = Vocabulary((" ", "'", "a", "b"))
 law = settings(derandomize=True, max_examples=200, deadline=None)
-tokens_of = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5), st.floats(-9, 0))).map(
+GAPS = st.one_of(st.integers(1, 5), st.integers(18, 24))
+tokens_of = st.lists(st.tuples(st.integers(1, 4), GAPS, st.floats(-9, 0))).map(
     lambda drawn: [
-        Token(index, sum(gap for _, gap, _ in drawn[: n + 1]), log_prob)
-        for n, (index, _, log_prob) in enumerate(drawn)
+        Token(index, sum(gap for _, gap, _ in drawn[: n + 1]), log_prob, silence=gap - 1)
+        for n, (index, gap, log_prob) in enumerate(drawn)
     ]
 )
 
@@ -33,13 +34,13 @@ def test_times_are_of_the_first_and_last_character() -> None:
 
 def test_spaces_at_the_ends_and_in_rows_make_no_words() -> None:
     spoken = written("  ab   a ")
-    assert text(spoken, vocabulary) == "ab a"
+    assert text(spoken, vocabulary, frame_ms=40) == "ab a"
     assert [w.text for w in words(spoken, vocabulary, frame_ms=40, centre_ms=0)] == ["ab", "a"]
 
 
 def test_nothing_is_no_words() -> None:
     for spoken in ([], written("   ")):
-        assert text(spoken, vocabulary) == ""
+        assert text(spoken, vocabulary, frame_ms=40) == ""
         assert words(spoken, vocabulary, frame_ms=40, centre_ms=0) == []
 
 
@@ -47,6 +48,24 @@ def test_a_vocabulary_without_a_space_writes_one_word() -> None:
     hangul = Vocabulary(("가", "나"))
     spoken = [Token(1, 0, 0.0), Token(2, 3, 0.0)]
     assert words(spoken, hangul, frame_ms=10, centre_ms=5) == [Word("가나", 5, 40, 1.0)]
+
+
+def test_a_long_silence_divides_words_without_a_space() -> None:
+    def spoken(blanks: int) -> list[Token]:
+        return [Token(3, 0, -0.1), Token(4, blanks + 1, -0.1, silence=blanks)]
+
+    assert text(spoken(19), vocabulary, frame_ms=40) == "ab"
+    assert text(spoken(20), vocabulary, frame_ms=40) == "a b"
+    assert text(spoken(5), vocabulary, frame_ms=40, pause_ms=200) == "a b"
+    assert words(spoken(1500), vocabulary, frame_ms=40, centre_ms=27.5) == [
+        Word("a", 27.5, 47.5, math.exp(-0.1)),
+        Word("b", 60_067.5, 60_087.5, math.exp(-0.1)),
+    ]
+
+
+def test_a_silence_before_the_first_word_and_around_a_space_makes_no_word() -> None:
+    spoken = [Token(3, 50, 0.0, 50), Token(1, 99, 0.0, 48), Token(4, 130, 0.0, 30)]
+    assert text(spoken, vocabulary, frame_ms=40) == "a b"
 
 
 def test_rounding_never_gives_more_than_certainty() -> None:
@@ -58,7 +77,7 @@ def test_rounding_never_gives_more_than_certainty() -> None:
 @given(tokens_of)
 def test_words_are_the_text_in_order_without_overlap(tokens: list[Token]) -> None:
     found = words(tokens, vocabulary, frame_ms=40, centre_ms=27.5)
-    assert " ".join(word.text for word in found) == text(tokens, vocabulary)
+    assert " ".join(word.text for word in found) == text(tokens, vocabulary, frame_ms=40)
     times = [time for word in found for time in (word.start_ms, word.end_ms)]
     assert times == sorted(times)
     assert all(word.start_ms < word.end_ms for word in found)

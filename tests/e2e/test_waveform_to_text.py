@@ -98,7 +98,7 @@ def assert_partitions_agree(
     for tau, log_probs in expected.items():
         np.testing.assert_allclose(log_probs, offline(learned, samples, tau), atol=1e-4, rtol=0)
     tokens, _ = Greedy().step(offline(learned, samples, 8), Greedy().start())
-    assert whole.committed == text(tokens, learned.vocabulary)
+    assert whole.committed == text(tokens, learned.vocabulary, frame_ms=40.0)
     rng = np.random.default_rng(seed)
     for _ in range(partitions):
         final, committed, log_probs = streamed(model, samples, cuts(len(samples), rng))

@@ -25,7 +25,7 @@ def test_they_read_as_the_transcript(name: str, rate: int) -> None:
     log_probs = model.log_probs(samples, rate)
     tokens, _ = Greedy().step(log_probs, Greedy().start())
     event = model.transcribe(samples, rate)
-    assert text(tokens, model.manifest.vocabulary) == event.committed != ""
+    assert text(tokens, model.manifest.vocabulary, frame_ms=40.0) == event.committed != ""
     np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1, atol=1e-5)
 
 

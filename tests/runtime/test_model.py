@@ -27,7 +27,7 @@ def test_the_largest_head_that_fits(
     assert model.rate == 8000
     heard = hear(model, SPEECH)
     tokens, _ = Greedy().step(heard.log_probs[frames], Greedy().start())
-    assert heard.final.committed == text(tokens, model.manifest.vocabulary)
+    assert heard.final.committed == text(tokens, model.manifest.vocabulary, frame_ms=40.0)
 
 
 def test_the_smallest_budget_is_named(bundle_folder: Path) -> None:
@@ -96,7 +96,7 @@ def test_a_bidirectional_model_transcribes(
     event = offline_model.transcribe(samples, rate)
     (log_probs,) = torch_log_probs(twin, [resample(samples, rate, 8000)])[None]
     tokens, _ = Greedy().step(log_probs, Greedy().start())
-    assert event.committed == text(tokens, twin.vocabulary)
+    assert event.committed == text(tokens, twin.vocabulary, frame_ms=40.0)
     assert len(event.words) > 3
     assert (event.final, event.provisional, event.audio_ms) == (True, "", 2000.0)
 

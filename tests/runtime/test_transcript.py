@@ -14,7 +14,11 @@ from nearfuture.text import Vocabulary
 
 VOCABULARY = Vocabulary((" ", "a", "b"))
 EMPTY = Transcript(vocabulary=VOCABULARY, frame_ms=40.0, centre_ms=27.5)
-FRAMES = st.lists(st.integers(0, len(VOCABULARY) - 1), max_size=40)
+# Some silences are long enough to end a word.
+FRAMES = st.lists(
+    st.one_of(st.integers(0, len(VOCABULARY) - 1).map(lambda best: [best]), st.just([0] * 19)),
+    max_size=40,
+).map(lambda runs: [best for run in runs for best in run])
 
 
 def read(best: list[int], vocabulary: Vocabulary = VOCABULARY) -> np.ndarray:
@@ -32,7 +36,7 @@ def test_any_partition_is_the_text_at_once(best: list[int], sizes: list[int]) ->
         transcript = transcript.step(read(best[at : at + size]))
         at += size
     tokens, _ = Greedy().step(read(best), Greedy().start())
-    assert transcript.committed == text(tokens, VOCABULARY)
+    assert transcript.committed == text(tokens, VOCABULARY, frame_ms=40.0)
     assert list(transcript.words) == words(tokens, VOCABULARY, frame_ms=40.0, centre_ms=27.5)
     assert transcript.provisional == ""
 
@@ -60,9 +64,11 @@ def test_the_tail_ends_what_the_fast_head_reads_later(
         settled, _ = Greedy().step(read(slow[:frames]), Greedy().start())
         seen, _ = Greedy().step(read(fast[:number]), Greedy().start())
         later = [token for token in seen if token.frame >= frames - 5]
-        assert transcript.committed == text(settled, VOCABULARY)
+        assert transcript.committed == text(settled, VOCABULARY, frame_ms=40.0)
         whole = transcript.committed + transcript.provisional
-        assert whole in {text([*settled, *later[n:]], VOCABULARY) for n in range(len(later) + 1)}
+        assert whole in {
+            text([*settled, *later[n:]], VOCABULARY, frame_ms=40.0) for n in range(len(later) + 1)
+        }
         if ahead == 0:
             assert whole == transcript.committed
 
@@ -101,6 +107,20 @@ def test_only_the_last_word_is_held_open() -> None:
         transcript = transcript.step(read([2, 0, 1, 1, 0, 1, 3]))
     assert len(transcript.words) == 51
     assert len(transcript._open) <= 3
+
+
+def test_a_word_ends_with_a_long_silence() -> None:
+    transcript = EMPTY.step(read([2, *[0] * 20, 3, 2]))
+    assert transcript.committed == "a ba"
+    assert [word.text for word in transcript.words] == ["a", "ba"]
+    assert transcript.step(read([])).forgotten().step(read([*[0] * 20, 3])).committed == " b"
+
+
+def test_a_word_behind_a_long_silence_is_shown_apart_at_once() -> None:
+    transcript = EMPTY.step(read([2, *[0] * 20]), preview=read([2, *[0] * 20, 3]))
+    assert (transcript.committed, transcript.provisional) == ("a", " b")
+    forgotten = transcript.forgotten()
+    assert (forgotten.committed, forgotten.provisional) == ("", " b")
 
 
 def test_a_step_returns_another_transcript() -> None:

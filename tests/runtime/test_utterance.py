@@ -1,5 +1,6 @@
 """Utterances divide a text in time: put one behind another they are the text, for any timing."""
 
+import dataclasses
 from itertools import pairwise
 
 import numpy as np
@@ -30,10 +31,14 @@ def read(best: list[int]) -> np.ndarray:
 
 
 def hear(
-    best: list[int], rule: Endpoint | None, tail: int = 0, fast: list[int] | None = None
+    best: list[int],
+    rule: Endpoint | None,
+    tail: int = 0,
+    fast: list[int] | None = None,
+    empty: Transcript = EMPTY,
 ) -> list[Utterances]:
     """Frame by frame, the last `tail` frames at once; every value on the way."""
-    heard = [Utterances(EMPTY, rule)]
+    heard = [Utterances(empty, rule)]
     steps = [[b] for b in best[: len(best) - tail]] + [best[len(best) - tail :]]
     for t, step in enumerate(steps):
         preview = None if fast is None else read(fast[t : t + 1])
@@ -46,8 +51,9 @@ def ended(heard: list[Utterances]) -> list[Utterances]:
     return [one for one, after in pairwise(heard) if one.ends] + heard[-1:]
 
 
-def whole(best: list[int]) -> str:
-    return text(Greedy().step(read(best), Greedy().start())[0], VOCABULARY)
+def whole(best: list[int], pause_ms: float) -> str:
+    tokens, _ = Greedy().step(read(best), Greedy().start())
+    return text(tokens, VOCABULARY, frame_ms=40.0, pause_ms=pause_ms)
 
 
 @settings(max_examples=300)
@@ -56,7 +62,7 @@ def test_the_utterances_put_one_behind_another_are_the_text(
     best: list[int], rule: Endpoint, tail: int
 ) -> None:
     heard = hear(best, rule, tail=min(tail, len(best)))
-    assert "".join(one.committed for one in ended(heard)) == whole(best)
+    assert "".join(one.committed for one in ended(heard)) == whole(best, rule.silence_ms)
     assert [one.utterance for one in ended(heard)] == list(range(len(ended(heard))))
     for one in ended(heard)[:-1]:
         assert one.words
@@ -70,8 +76,9 @@ def test_words_are_those_of_the_whole_cut_at_the_borders(best: list[int], rule: 
     begins = 0
     for one in parts:
         mine = [token for token in tokens if begins <= token.frame < one.frames]
-        assert list(one.words) == words(mine, VOCABULARY, frame_ms=40.0, centre_ms=27.5)
-        assert one.committed.strip() == text(mine, VOCABULARY)
+        times = {"frame_ms": 40.0, "pause_ms": rule.silence_ms}
+        assert list(one.words) == words(mine, VOCABULARY, centre_ms=27.5, **times)
+        assert one.committed.strip() == text(mine, VOCABULARY, **times)
         begins = one.frames
 
 
@@ -92,7 +99,9 @@ def test_committed_text_only_grows_within_an_utterance(best: list[int], rule: En
 def test_what_is_shown_is_what_an_undivided_stream_shows(
     best: list[int], fast: list[int], rule: Endpoint
 ) -> None:
-    divided, undivided = hear(best, rule, fast=fast), hear(best, None, fast=fast)
+    same_words = dataclasses.replace(EMPTY, pause_ms=rule.silence_ms)
+    divided = hear(best, rule, fast=fast)
+    undivided = hear(best, None, fast=fast, empty=same_words)
     said = ""
     for one, other in zip(divided, undivided, strict=True):
         assert said + one.committed == other.committed
@@ -109,6 +118,17 @@ def test_a_pause_of_400_ms_does_not_end_an_utterance_and_one_of_800_does() -> No
     assert parts(10) == ["ab a"]
     assert parts(18) == ["ab a"]
     assert parts(20) == ["ab", " a"]
+
+
+@pytest.mark.parametrize(("silence_ms", "pause"), [(800, 20), (400, 10), (2000, 50), (2000, 20)])
+def test_a_silence_that_ends_an_utterance_or_lasts_800_ms_ends_the_word(
+    silence_ms: float, pause: int
+) -> None:
+    heard = hear([A, B, *[BLANK] * pause, A, BLANK], Endpoint(silence_ms))
+    assert "".join(one.committed for one in ended(heard)) == "ab a"
+    assert [word.text for one in ended(heard) for word in one.words] == ["ab", "a"]
+    shorter = hear([A, B, *[BLANK] * 9, A, BLANK], Endpoint(silence_ms))
+    assert "".join(one.committed for one in ended(shorter)) == "aba"
 
 
 def test_a_space_within_the_silence_is_silence() -> None:

@@ -163,7 +163,7 @@ class AlignedRecording:
         words = self.words[bisect_left(self.firsts, cut.begin) : bisect_left(self.firsts, cut.end)]
         text = " ".join(word.text for word in words)
         tokens, _ = _GREEDY.step(self.log_probs[cut.begin : cut.end], _GREEDY.start())
-        heard = read_text(tokens, self.vocabulary)
+        heard = read_text(tokens, self.vocabulary, frame_ms=self.frame_ms)
         return Segment(
             start_ms=self._border(cut.start),
             end_ms=self._border(cut.stop),

@@ -10,9 +10,10 @@ from nearfuture.decoding.alignment import (
 )
 from nearfuture.decoding.endpoint import Endpoint
 from nearfuture.decoding.greedy import Greedy, GreedyState, Token
-from nearfuture.decoding.word import Word, text, words
+from nearfuture.decoding.word import PAUSE_MS, Word, begins_word, text, words
 
 __all__ = [
+    "PAUSE_MS",
     "AlignedCharacter",
     "AlignedToken",
     "AlignedWord",
@@ -24,6 +25,7 @@ __all__ = [
     "Word",
     "align",
     "align_words",
+    "begins_word",
     "text",
     "words",
 ]

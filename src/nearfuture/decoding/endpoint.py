@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from nearfuture.decoding.word import PAUSE_MS
 from nearfuture.error import NearfutureError
 
 __all__ = ["Endpoint"]
@@ -20,8 +21,8 @@ class Endpoint:
     `longest_ms` is it cut anywhere.
 
     Args:
-        silence_ms: frames without text behind a word that end an utterance; a shorter pause is
-            part of it.
+        silence_ms: frames without text behind a word that end an utterance, and the word with it;
+            a shorter pause is part of it.
         longest_ms: from the first character of an utterance.
 
     Raises:
@@ -34,7 +35,7 @@ class Endpoint:
     [False, True]
     """
 
-    silence_ms: float = 800.0
+    silence_ms: float = PAUSE_MS
     longest_ms: float = 20_000.0
 
     def __post_init__(self) -> None:

@@ -25,11 +25,13 @@ class Token:
         index: id of the symbol in the vocabulary; never the blank.
         frame: frame of the stream, counted from 0.
         log_prob: natural logarithm of its probability in that frame.
+        silence: frames of blanks right before its run; they divide words where they are many.
     """
 
     index: int
     frame: int
     log_prob: float
+    silence: int = 0
 
 
 @dataclass(frozen=True)
@@ -39,10 +41,12 @@ class GreedyState:
     Args:
         frames: frames seen so far.
         last: the best symbol of the last frame; the blank before the first.
+        silence: how many frames of blanks it ends with.
     """
 
     frames: int
     last: int
+    silence: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,8 @@ class Greedy:
     >>> log_probs = np.log(np.full((6, 3), 0.1) + 0.7 * np.eye(3)[best])
     >>> first, state = greedy.step(log_probs[:2], greedy.start())
     >>> second, state = greedy.step(log_probs[2:], state)
-    >>> [(token.index, token.frame) for token in first + second], state
-    ([(1, 0), (1, 3), (2, 4)], GreedyState(frames=6, last=2))
+    >>> [(token.index, token.frame, token.silence) for token in first + second], state
+    ([(1, 0, 0), (1, 3, 1), (2, 4, 0)], GreedyState(frames=6, last=2, silence=0))
     """
 
     blank: int = 0
@@ -107,8 +111,15 @@ class Greedy:
         score = log_probs[np.arange(frames), best]
         before = np.concatenate(([state.last], best[:-1]))
         starts = np.flatnonzero((best != self.blank) & (best != before))
-        tokens = [Token(int(best[t]), state.frames + int(t), float(score[t])) for t in starts]
-        return tokens, GreedyState(frames=state.frames + frames, last=int(best[-1]))
+        # How many blanks end at each frame: frames since the last symbol, which may lie before.
+        t = np.arange(frames)
+        silent = t - np.maximum.accumulate(np.where(best != self.blank, t, -1 - state.silence))
+        silence = np.concatenate(([state.silence], silent[:-1]))
+        tokens = [
+            Token(int(best[t]), state.frames + int(t), float(score[t]), int(silence[t]))
+            for t in starts
+        ]
+        return tokens, GreedyState(state.frames + frames, int(best[-1]), int(silent[-1]))
 
     def _one(
         self, log_probs: NDArray[np.floating], state: GreedyState
@@ -118,7 +129,8 @@ class Greedy:
         # Live, this is most of what is done. A NaN, at which argmax points, is in no range.
         if state.frames == 0 or not -math.log(len(log_probs)) - HIGHEST <= score <= HIGHEST:
             check_distributions(log_probs[None], first_frame=state.frames)
-        after = GreedyState(frames=state.frames + 1, last=best)
+        silence = state.silence + 1 if best == self.blank else 0
+        after = GreedyState(state.frames + 1, best, silence)
         if best in (self.blank, state.last):
             return [], after
-        return [Token(best, state.frames, score)], after
+        return [Token(best, state.frames, score, state.silence)], after

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 from nearfuture.decoding.greedy import Token
 from nearfuture.text import Vocabulary
 
-__all__ = ["Word", "text", "words"]
+__all__ = ["PAUSE_MS", "Word", "begins_word", "text", "words"]
+
+PAUSE_MS = 800.0
+"""A silence so long lies between two words, whether a space is written in it or not."""
 
 
 @dataclass(frozen=True)
@@ -29,20 +32,47 @@ class Word:
     confidence: float
 
 
-def text(tokens: Sequence[Token], vocabulary: Vocabulary) -> str:
+def begins_word(
+    token: Token, vocabulary: Vocabulary, *, frame_ms: float, pause_ms: float = PAUSE_MS
+) -> bool:
+    """Whether what is written from this token on is another word than what stands before it.
+
+    A space begins one, and so does whatever comes behind a silence of `pause_ms`. Models learn
+    spaces from short pauses; behind a minute of noise they often write none.
+
+    >>> both = Vocabulary((" ", "a"))
+    >>> [begins_word(Token(2, 60, -0.1, silence), both, frame_ms=40) for silence in (19, 20)]
+    [False, True]
+    """
+    return frame_ms * token.silence >= pause_ms or vocabulary.decode([token.index]).isspace()
+
+
+def text(
+    tokens: Sequence[Token],
+    vocabulary: Vocabulary,
+    *,
+    frame_ms: float,
+    pause_ms: float = PAUSE_MS,
+) -> str:
     """The tokens as text: single spaces between words, none at the ends.
 
     >>> tokens = [Token(index, frame, -0.1) for frame, index in enumerate([1, 3, 1, 1, 4])]
-    >>> text(tokens, Vocabulary((" ", "'", "a", "b")))
+    >>> text(tokens, Vocabulary((" ", "'", "a", "b")), frame_ms=40)
     'a b'
     """
-    return " ".join(vocabulary.decode([token.index for token in tokens]).split())
+    spelled = _spelled(tokens, vocabulary, frame_ms=frame_ms, pause_ms=pause_ms)
+    return " ".join(vocabulary.decode([token.index for token in word]) for word in spelled)
 
 
 def words(
-    tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float, centre_ms: float
+    tokens: Sequence[Token],
+    vocabulary: Vocabulary,
+    *,
+    frame_ms: float,
+    centre_ms: float,
+    pause_ms: float = PAUSE_MS,
 ) -> list[Word]:
-    """The words of the tokens, which are what spaces separate, with times and confidence.
+    """The words of the tokens, which spaces or silences separate, with times and confidence.
 
         start = centre + frame · t_first            end = centre + frame · (t_last + ½)
         confidence = exp(mean over its characters of log p)
@@ -50,13 +80,14 @@ def words(
     `t` is the frame where the model writes a character. CTC writes one somewhere inside its sound
     or after it, so both times come late by the model's emission delay, and a word may last longer
     than its end says. Words never overlap, and their texts joined by spaces are `text(…)`. In a
-    vocabulary without a space everything is one word.
+    vocabulary without a space everything between two silences is one word.
 
     Args:
         tokens: in the order of their frames.
         vocabulary: of the model that wrote them.
         frame_ms: milliseconds from one frame to the next.
         centre_ms: milliseconds from the start of the audio to the centre of the window of frame 0.
+        pause_ms: a silence so long divides words, see `begins_word`.
 
     >>> tokens = [Token(3, 2, -0.1), Token(4, 3, -0.3), Token(1, 5, -0.1), Token(3, 6, 0.0)]
     >>> for word in words(tokens, Vocabulary((" ", "'", "a", "b")), frame_ms=40, centre_ms=27.5):
@@ -64,22 +95,28 @@ def words(
     ab 107.5 167.5 0.819
     a 267.5 287.5 1.0
     """
-    groups: list[list[Token]] = [[]]
-    for token in tokens:
-        if vocabulary.decode([token.index]).isspace():
-            groups.append([])
-        else:
-            groups[-1].append(token)
     return [
         Word(
-            text=vocabulary.decode([token.index for token in group]),
-            start_ms=centre_ms + frame_ms * group[0].frame,
-            end_ms=centre_ms + frame_ms * (group[-1].frame + 0.5),
-            confidence=_confidence(group),
+            text=vocabulary.decode([token.index for token in spelled]),
+            start_ms=centre_ms + frame_ms * spelled[0].frame,
+            end_ms=centre_ms + frame_ms * (spelled[-1].frame + 0.5),
+            confidence=_confidence(spelled),
         )
-        for group in groups
-        if group
+        for spelled in _spelled(tokens, vocabulary, frame_ms=frame_ms, pause_ms=pause_ms)
     ]
+
+
+def _spelled(
+    tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float, pause_ms: float
+) -> list[list[Token]]:
+    """The tokens of each word, without spaces."""
+    groups: list[list[Token]] = [[]]
+    for token in tokens:
+        if begins_word(token, vocabulary, frame_ms=frame_ms, pause_ms=pause_ms):
+            groups.append([])
+        if not vocabulary.decode([token.index]).isspace():
+            groups[-1].append(token)
+    return [group for group in groups if group]
 
 
 def _confidence(group: list[Token]) -> float:

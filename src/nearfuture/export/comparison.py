@@ -10,13 +10,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import Greedy
+from nearfuture.decoding import Greedy, text
 from nearfuture.error import NearfutureError
 from nearfuture.export.listening import heard
 from nearfuture.export.sounds import Sounds
 from nearfuture.runtime import Bundle, Engine
+from nearfuture.runtime.manifest import Manifest
 from nearfuture.runtime.precision import Precision
-from nearfuture.text import ErrorRate, Vocabulary, character_errors
+from nearfuture.text import ErrorRate, character_errors
 
 __all__ = ["compare"]
 
@@ -53,14 +54,14 @@ def compare(bundle: Bundle, precision: str, sounds: Sounds) -> Precision:
     changed = np.concatenate(
         [ours.argmax(axis=1) != theirs.argmax(axis=1) for theirs, ours in pairs]
     )
-    vocabulary = bundle.manifest.vocabulary
+    manifest = bundle.manifest
     return Precision(
         worst=float(difference.max(initial=0.0)),
         mean=float(difference.mean()) if difference.size else 0.0,
         changed_percent=100 * float(changed.mean()) if changed.size else 0.0,
         frames=len(changed),
-        cer=_error_rate(vocabulary, found, sounds.texts),
-        float32_cer=_error_rate(vocabulary, expected, sounds.texts),
+        cer=_error_rate(manifest, found, sounds.texts),
+        float32_cer=_error_rate(manifest, expected, sounds.texts),
         audio=sounds.described,
     )
 
@@ -85,15 +86,13 @@ def _refuse_company(
             )
 
 
-def _error_rate(
-    vocabulary: Vocabulary, heard: Sequence[Heads], texts: Sequence[str]
-) -> float | None:
+def _error_rate(manifest: Manifest, heard: Sequence[Heads], texts: Sequence[str]) -> float | None:
     """Of the largest lookahead."""
     if not texts:
         return None
     total = ErrorRate.of([])
-    for heads, text in zip(heard, texts, strict=True):
+    for heads, said in zip(heard, texts, strict=True):
         tokens, _ = Greedy().step(heads[max(heads)], Greedy().start())
-        said = vocabulary.decode([token.index for token in tokens])
-        total += character_errors(text, said)
+        wrote = text(tokens, manifest.vocabulary, frame_ms=manifest.frame_ms)
+        total += character_errors(said, wrote)
     return total.rate if total.reference else None

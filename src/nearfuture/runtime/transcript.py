@@ -9,7 +9,16 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import Greedy, GreedyState, Token, Word, text, words
+from nearfuture.decoding import (
+    PAUSE_MS,
+    Greedy,
+    GreedyState,
+    Token,
+    Word,
+    begins_word,
+    text,
+    words,
+)
 from nearfuture.text import Vocabulary
 from nearfuture.text.vocabulary import BLANK
 
@@ -35,6 +44,7 @@ class Transcript:
     Attributes:
         vocabulary: of the model.
         frame_ms, centre_ms: where frames lie in time, see `nearfuture.decoding.words`.
+        pause_ms: a silence so long ends a word, whether a space is written in it or not.
         committed: the settled text; it only ever grows, but for `forgotten`.
         words: the words of it, with times.
         provisional: the tail, with a space in front where a new word begins.
@@ -44,6 +54,7 @@ class Transcript:
     vocabulary: Vocabulary
     frame_ms: float
     centre_ms: float
+    pause_ms: float = PAUSE_MS
     committed: str = ""
     words: tuple[Word, ...] = ()
     provisional: str = ""
@@ -137,14 +148,14 @@ class Transcript:
     def _extended(self, tokens: list[Token]) -> Transcript:
         pending = (*self._open, *tokens)
         new_word = self._starts_word(tokens)
-        ends = [i for i, token in enumerate(pending) if self._is_space(token)]
+        begins = [i for i, token in enumerate(pending) if self._begins_word(token)]
         closed, closed_text = self._closed, self._closed_text
-        if ends:
-            # The last space stays with the open part: text still to come is a new word.
-            settled, pending = pending[: ends[-1]], pending[ends[-1] :]
+        if begins:
+            # A last space stays with the open part: text still to come is a new word.
+            settled, pending = pending[: begins[-1]], pending[begins[-1] :]
             closed += self._words(settled)
-            closed_text = " ".join(filter(None, [closed_text, text(settled, self.vocabulary)]))
-        opened = text(pending, self.vocabulary)
+            closed_text = " ".join(filter(None, [closed_text, self._text(settled)]))
+        opened = self._text(pending)
         committed = " ".join(filter(None, [closed_text, opened]))
         return replace(
             self,
@@ -161,7 +172,7 @@ class Transcript:
     def _starts_word(self, tokens: Sequence[Token]) -> bool:
         """Whether the text since it was last forgotten begins a word; `tokens` are the next."""
         first = not self._open and not self._closed and bool(tokens)
-        return self._new_word or (first and self._is_space(tokens[0]))
+        return self._new_word or (first and self._begins_word(tokens[0]))
 
     @property
     def _apart(self) -> int:
@@ -186,8 +197,8 @@ class Transcript:
         return tuple(token for token in tail if token.frame >= reached)
 
     def _joined(self, tail: tuple[Token, ...]) -> str:
-        shown = text((*self._open, *tail), self.vocabulary)
-        opened = text(self._open, self.vocabulary)
+        shown = self._text((*self._open, *tail))
+        opened = self._text(self._open)
         added = shown[len(opened) :]
         behind = self._closed_text or (self._behind_text and self._starts_word(tail))
         starts_word = behind and not opened and added
@@ -196,9 +207,21 @@ class Transcript:
     def _is_space(self, token: Token) -> bool:
         return self.vocabulary.decode([token.index]).isspace()
 
-    def _words(self, tokens: tuple[Token, ...]) -> tuple[Word, ...]:
+    def _begins_word(self, token: Token) -> bool:
+        return begins_word(token, self.vocabulary, frame_ms=self.frame_ms, pause_ms=self.pause_ms)
+
+    def _text(self, tokens: Sequence[Token]) -> str:
+        return text(tokens, self.vocabulary, frame_ms=self.frame_ms, pause_ms=self.pause_ms)
+
+    def _words(self, tokens: Sequence[Token]) -> tuple[Word, ...]:
         return tuple(
-            words(tokens, self.vocabulary, frame_ms=self.frame_ms, centre_ms=self.centre_ms)
+            words(
+                tokens,
+                self.vocabulary,
+                frame_ms=self.frame_ms,
+                centre_ms=self.centre_ms,
+                pause_ms=self.pause_ms,
+            )
         )
 
 

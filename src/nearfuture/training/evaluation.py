@@ -43,7 +43,7 @@ def evaluate(
             rows = log_probs.float().cpu().numpy()  # in one go: a device answers slowly
             for row, frames, one in zip(rows, counts.tolist(), group, strict=True):
                 tokens, _ = Greedy().step(row[:frames], Greedy().start())
-                heard = text(tokens, model.vocabulary)
+                heard = text(tokens, model.vocabulary, frame_ms=model.config.frame_ms)
                 words[head] += word_errors(one.text, heard)
                 characters[head] += character_errors(one.text, heard)
     return {head: (words[head], characters[head]) for head in heads}

@@ -13,7 +13,8 @@ from nearfuture.laws.broken import TOLERANCE, LawBroken
 from nearfuture.laws.drawing import partitions
 from nearfuture.laws.field import PROBES, declared_is_measured, dependency_matrix
 from nearfuture.laws.gradients import gradients_agree
-from nearfuture.laws.kit import ALL, Law, check
+from nearfuture.laws.kit import ALL, check
+from nearfuture.laws.law import Law
 from nearfuture.laws.padding import padding_is_nothing
 from nearfuture.laws.partition import any_partition, prefill_then_step
 from nearfuture.laws.precision import DTYPES, any_dtype_and_device

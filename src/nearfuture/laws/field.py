@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.laws.broken import Fault
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import Source, inputs, variants
 from nearfuture.laws.trial import Trial, enough_frames
 from nearfuture.layers import StreamingLayer
@@ -86,12 +87,11 @@ def dependency_matrix(
     return torch.stack(union).any(dim=0).T.contiguous()
 
 
+@law(8, "declared = measured", streaming=False)
 def declared_is_measured(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = 3,
-    dtype: torch.dtype = torch.float64,
     frames: int | None = None,
 ) -> None:
     """Law 8: what an output looks at lies inside the declared field and reaches its edges.
@@ -100,11 +100,8 @@ def declared_is_measured(
     too much. An infinite one must be reached by any. And a sequence that ends earlier may only
     change outputs that could not exist before its end.
 
-    Args:
-        layer: a layer, or a function that makes one (then every initialisation is its own).
-        seed: of weights (where they are made here) and inputs.
+    Options, beside the arguments of every `Law`:
         examples: initialisations to measure, each on inputs of its own.
-        dtype: of weights and inputs.
         frames: length of the sequence; enough for every finite edge unless given.
 
     Raises:
@@ -113,17 +110,14 @@ def declared_is_measured(
     >>> from nearfuture.layers import Convolution
     >>> declared_is_measured(Convolution(2, 3, left=2, right=1, stride=2))
     """
-    law = "law 8 (declared = measured)"
-    options = {"examples": examples, "frames": frames}
-    trial = Trial(law, declared_is_measured, layer, seed=seed, dtype=dtype, **options)
     frames = enough_frames(trial.field) if frames is None else frames
-    trial.once(lambda: _measure(layer, trial, frames, examples))
+    trial.once(lambda: _measure(trial, frames, examples))
 
 
-def _measure(layer: Source, trial: Trial, frames: int, examples: int) -> None:
+def _measure(trial: Trial, frames: int, examples: int) -> None:
     finite, matrix = (
         dependency_matrix(
-            layer,
+            trial.source,
             frames,
             seed=trial.seed,
             initialisations=examples,

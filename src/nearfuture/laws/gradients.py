@@ -9,9 +9,9 @@ from torch import Tensor
 
 from nearfuture.laws.broken import same
 from nearfuture.laws.drawing import partitions
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     at_once,
     lengths_of,
     single_frames,
@@ -25,12 +25,11 @@ from nearfuture.layers import StreamingLayer
 __all__ = ["gradients_agree"]
 
 
+@law(9, "gradients agree")
 def gradients_agree(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 9: `∂L/∂x` and `∂L/∂w` in chunks equal those of the whole sequence.
 
@@ -38,11 +37,8 @@ def gradients_agree(
     state from chunk to chunk: nothing is detached, nothing overwritten, and padding of NaN in a
     chunk does not reach it.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: cuts to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: naming the smallest cut, the input's row or the parameter, and both values.
@@ -50,10 +46,6 @@ def gradients_agree(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> gradients_agree(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    law = "law 9 (gradients agree)"
-    trial = Trial(law, gradients_agree, layer, seed=seed, dtype=dtype, examples=examples)
-    if trial.refuses_to_stream():
-        return
 
     def obeys(cut: Partition) -> None:
         lengths = lengths_of(cut)

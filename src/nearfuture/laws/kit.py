@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import torch
 
 from nearfuture.laws.broken import LawBroken
 from nearfuture.laws.field import declared_is_measured
 from nearfuture.laws.gradients import gradients_agree
+from nearfuture.laws.law import Law
 from nearfuture.laws.padding import padding_is_nothing
 from nearfuture.laws.partition import any_partition, prefill_then_step
 from nearfuture.laws.precision import any_dtype_and_device
@@ -20,18 +20,7 @@ from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
 from nearfuture.laws.stream import Source
 
-__all__ = ["ALL", "Law", "check"]
-
-
-class Law(Protocol):
-    """A function that raises `LawBroken` where a layer breaks it."""
-
-    __name__: str
-
-    def __call__(
-        self, layer: Source, *, seed: int = 0, examples: int = ..., dtype: torch.dtype = ...
-    ) -> None:
-        """Judge one layer."""
+__all__ = ["ALL", "check"]
 
 
 ALL: tuple[Law, ...] = (
@@ -77,13 +66,11 @@ def check(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> check(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
+    options = {} if examples is None else {"examples": examples}
     broken: list[LawBroken] = []
     for law in laws:
         try:
-            if examples is None:
-                law(layer, seed=seed, dtype=dtype)
-            else:
-                law(layer, seed=seed, examples=examples, dtype=dtype)
+            law(layer, seed=seed, dtype=dtype, **options)
         except LawBroken as error:
             broken.append(error)
     if broken:

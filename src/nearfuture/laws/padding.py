@@ -12,7 +12,8 @@ from torch import Tensor
 
 from nearfuture.laws.broken import Fault, same
 from nearfuture.laws.drawing import row_counts
-from nearfuture.laws.stream import Source, rows
+from nearfuture.laws.law import law
+from nearfuture.laws.stream import rows
 from nearfuture.laws.trial import EXAMPLES, Trial
 
 __all__ = ["padding_is_nothing"]
@@ -34,12 +35,11 @@ class _Padded(NamedTuple):
         )
 
 
+@law(5, "padding is nothing", streaming=False)
 def padding_is_nothing(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 5: NaN, 1e3 or any amount of padding changes no valid output, gradient or statistic.
 
@@ -47,11 +47,8 @@ def padding_is_nothing(
     exactly 0, and so are the gradients of inputs past it. A layer that draws random numbers in
     train mode must draw as many whatever the padding.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs, cases and what the layer draws.
+    Options, beside the arguments of every `Law`:
         examples: lengths, fillers, amounts and modes to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: naming the padding, the mode and what it changed.
@@ -59,8 +56,6 @@ def padding_is_nothing(
     >>> from nearfuture.layers import Bidirectional, GRU
     >>> padding_is_nothing(Bidirectional(GRU(2, 3)))
     """
-    law = "law 5 (padding is nothing)"
-    trial = Trial(law, padding_is_nothing, layer, seed=seed, dtype=dtype, examples=examples)
     usual = (trial.frames // 2, 4, 1)
 
     def obeys(case: _Padded) -> None:

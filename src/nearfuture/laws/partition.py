@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from hypothesis import strategies as st
 
 from nearfuture.laws.broken import same
 from nearfuture.laws.drawing import partitions, row_counts
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     at_once,
     lengths_of,
     single_frames,
@@ -24,12 +23,11 @@ from nearfuture.laws.trial import EXAMPLES, Trial
 __all__ = ["any_partition", "prefill_then_step"]
 
 
+@law(1, "any partition")
 def any_partition(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 1: outputs over any cut of the input, and `finish`, equal `forward`.
 
@@ -37,11 +35,8 @@ def any_partition(
     once, empty chunks, rows that advance at different paces. What lies past a row's frames in a
     chunk is NaN. A layer that reads everything first must say `NotStreamable`.
 
-    Args:
-        layer: a layer, which is copied, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: cuts to draw.
-        dtype: float64 shows that what differs in float32 is rounding.
 
     Raises:
         LawBroken: with the smallest cut that shows the difference.
@@ -49,10 +44,6 @@ def any_partition(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> any_partition(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    law = "law 1 (any partition)"
-    trial = Trial(law, any_partition, layer, seed=seed, dtype=dtype, examples=examples)
-    if trial.refuses_to_stream():
-        return
     lengths = (trial.frames, trial.frames // 2, 1, 0)
     trial.hold(
         lambda cut: _equals_forward(trial, cut),
@@ -75,23 +66,19 @@ class _Prefill(NamedTuple):
         return (self.long, *single_frames([self.single] * len(self.long)))
 
 
+@law(3, "prefill then step")
 def prefill_then_step(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 3: one long `step` through the fast kernel, then single frames, equal `forward`.
 
     The rows of the long step have different lengths, so each must go on from its own last frame.
     It is longer than the chunks of law 1, since a fast kernel may begin with any length.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and lengths.
+    Options, beside the arguments of every `Law`:
         examples: lengths to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: with the smallest prefill that shows the difference.
@@ -99,10 +86,6 @@ def prefill_then_step(
     >>> from nearfuture.layers import LSTM
     >>> prefill_then_step(LSTM(2, 3))
     """
-    law = "law 3 (prefill then step)"
-    trial = Trial(law, prefill_then_step, layer, seed=seed, dtype=dtype, examples=examples)
-    if trial.refuses_to_stream():
-        return
     longest = max(70, 2 * trial.frames)
     prefills = st.lists(row_counts(longest), min_size=1, max_size=3).map(tuple)
     trial.hold(

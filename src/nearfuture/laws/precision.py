@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from nearfuture.laws.broken import TOLERANCE, Fault, same
 from nearfuture.laws.drawing import partitions
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     advance,
     at_once,
     lengths_of,
@@ -55,12 +55,11 @@ class _Cast(NamedTuple):
         return f"in {_short(self.dtype)} on {self.device} {around}{told(self.cut)}"
 
 
+@law(11, "any dtype and device", streaming=False)
 def any_dtype_and_device(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = 4,
-    dtype: torch.dtype = torch.float64,
     dtypes: Sequence[torch.dtype] = DTYPES,
 ) -> None:
     """Law 11: `layer.to(device, dtype)` computes there, in that dtype, and what it did before.
@@ -75,11 +74,8 @@ def any_dtype_and_device(
     around 100 are fed too: they may be off by 16 roundings of an input, or 16 times what one such
     rounding moves, where that is more.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: dtypes, devices and cuts to draw.
-        dtype: the one that the others are held against.
         dtypes: which; leave out what the layer is not made for. On the CPU, and on CUDA where
             there is one.
 
@@ -89,9 +85,6 @@ def any_dtype_and_device(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> any_dtype_and_device(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    law = "law 11 (any dtype and device)"
-    options = {"examples": examples, "dtypes": dtypes}
-    trial = Trial(law, any_dtype_and_device, layer, seed=seed, dtype=dtype, **options)
     hidden = next(_unregistered(trial.subject), None)
     if hidden:
         raise trial.broken(hidden)

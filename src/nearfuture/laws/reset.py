@@ -9,9 +9,9 @@ from torch import Tensor
 
 from nearfuture.laws.broken import same
 from nearfuture.laws.drawing import interrupted
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     advance,
     lengths_of,
     rows,
@@ -37,12 +37,11 @@ class _Twice(NamedTuple):
         return f"{told(self.cut)}, and again from before chunk {self.at}"
 
 
+@law(10, "reset = fresh")
 def reset_is_fresh(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 10: rows reset with `put_rows(state, rows, start(…))` equal a stream that is the first.
 
@@ -50,11 +49,8 @@ def reset_is_fresh(
     bit for bit what a copy gives that has never run: the layer remembers nothing, `start` hands
     out no tensor twice, and no buffer changes in eval mode.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: cuts and moments to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: naming what came before, and the first difference.
@@ -62,10 +58,6 @@ def reset_is_fresh(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> reset_is_fresh(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    law = "law 10 (reset = fresh)"
-    trial = Trial(law, reset_is_fresh, layer, seed=seed, dtype=dtype, examples=examples)
-    if trial.refuses_to_stream():
-        return
     trial.hold(
         lambda case: _forgets(trial, case),
         obvious=[_Twice(single_frames([3, 1]), 2), _Twice(((5, 0), (trial.frames, 2)), 1)],

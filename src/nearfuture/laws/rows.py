@@ -12,9 +12,9 @@ from torch import Tensor
 
 from nearfuture.laws.broken import TOLERANCE, Fault, same
 from nearfuture.laws.drawing import interrupted
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     advance,
     lengths_of,
     single_frames,
@@ -47,12 +47,11 @@ def _mates(draw: st.DrawFn, frames: int, events: Sequence[str]) -> _Mates:
     return _Mates(cut, draw(st.integers(0, len(cut[0]) - 1)), at, draw(st.sampled_from(events)))
 
 
+@law(4, "rows are strangers", streaming=False)
 def rows_are_strangers(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
     tolerance: float | None = None,
 ) -> None:
     """Law 4: batch mates, row order, a reset of some rows and inactive rows change nothing.
@@ -60,11 +59,8 @@ def rows_are_strangers(
     A row is alone, beside others of 1e3 and of NaN, in another place, moved or reset in mid-stream,
     or beside one that is. A row that gets no frames in a step must keep its state bit for bit.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: batches and cuts to draw.
-        dtype: of weights and inputs.
         tolerance: relative to max(1, |value|). Matrix products round by the size of the batch:
             1e-6 in float32, not bit for bit, and that of the dtype otherwise.
 
@@ -74,12 +70,8 @@ def rows_are_strangers(
     >>> from nearfuture.layers import GRU
     >>> rows_are_strangers(GRU(2, 3))
     """
-    law = "law 4 (rows are strangers)"
-    options = {"examples": examples, "tolerance": tolerance}
-    trial = Trial(law, rows_are_strangers, layer, seed=seed, dtype=dtype, **options)
-    limit = (
-        (1e-6 if dtype is torch.float32 else TOLERANCE[dtype]) if tolerance is None else tolerance
-    )
+    if tolerance is None:
+        tolerance = 1e-6 if trial.dtype is torch.float32 else TOLERANCE[trial.dtype]
     streams = not trial.refuses_to_stream()
     events = {"alone": _alone, "beside": _beside, "moved": _moved}
     if streams:
@@ -89,7 +81,7 @@ def rows_are_strangers(
         (((4, 0, 1), (0, trial.frames // 2, 1), (5, 2, 2)), 0, 1),
     ]
     trial.hold(
-        lambda case: events[case.event](_Company(trial, case, streams, limit)),
+        lambda case: events[case.event](_Company(trial, case, streams, tolerance)),
         obvious=[_Mates(*case, event) for case in usual for event in events],
         drawn=_mates(trial.frames, list(events)),
         examples=examples,

@@ -6,9 +6,9 @@ import torch
 
 from nearfuture.laws.broken import Fault
 from nearfuture.laws.drawing import partitions
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     advance,
     at_once,
     lengths_of,
@@ -22,23 +22,19 @@ from nearfuture.laws.trial import EXAMPLES, Trial
 __all__ = ["emission_schedule"]
 
 
+@law(7, "emission schedule", streaming=False)
 def emission_schedule(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 7: after n input frames exactly `emitted(n)` outputs exist, at the end `total(n)`.
 
     For every n up to enough for all edges, one frame at a time and in one chunk, and for drawn
     cuts. `needed` must be the inverse of `emitted`.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: cuts to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: with the smallest n that differs.
@@ -46,8 +42,6 @@ def emission_schedule(
     >>> from nearfuture.layers import Lookahead
     >>> emission_schedule(Lookahead(2, frames=3))
     """
-    law = "law 7 (emission schedule)"
-    trial = Trial(law, emission_schedule, layer, seed=seed, dtype=dtype, examples=examples)
     field = trial.field
     for t in range(field.emitted(trial.frames)):
         n = int(field.needed(t))

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from nearfuture.laws.broken import same
 from nearfuture.laws.drawing import interrupted
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     lengths_of,
     streamed,
     told,
@@ -58,23 +58,19 @@ class _Interrupted(NamedTuple):
         return f"{told(self.cut)}, saved by {self.way} before chunk {self.at}"
 
 
+@law(6, "snapshot round trip")
 def snapshot_round_trip(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 6: a snapshot in memory or in bytes continues bit for bit where the stream was.
 
     Neither going on nor overwriting the original changes a snapshot, and a step changes nothing in
     the state it was given.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: cuts and interruptions to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: naming the snapshot and the first difference.
@@ -82,10 +78,6 @@ def snapshot_round_trip(
     >>> from nearfuture.layers import LSTM
     >>> snapshot_round_trip(LSTM(2, 3))
     """
-    law = "law 6 (snapshot round trip)"
-    trial = Trial(law, snapshot_round_trip, layer, seed=seed, dtype=dtype, examples=examples)
-    if trial.refuses_to_stream():
-        return
     trial.hold(
         lambda case: _survives(trial, case),
         obvious=[_Interrupted(((2, 0), (4, 1), (trial.frames, 1)), 2, way) for way in _WAYS],

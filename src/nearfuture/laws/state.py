@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import torch
-
 from nearfuture.laws.broken import same
 from nearfuture.laws.drawing import partitions
+from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
     Partition,
-    Source,
     at_once,
     lengths_of,
     single_frames,
@@ -21,23 +19,19 @@ from nearfuture.layers.state import flatten
 __all__ = ["partition_free_state"]
 
 
+@law(2, "state is partition-free")
 def partition_free_state(
-    layer: Source,
+    trial: Trial,
     *,
-    seed: int = 0,
     examples: int = EXAMPLES,
-    dtype: torch.dtype = torch.float64,
 ) -> None:
     """Law 2: leaf by leaf the state after n inputs is the same, however they were cut.
 
     All of every leaf is compared, so what lies beyond a count must not differ either. Integers are
     compared exactly.
 
-    Args:
-        layer: a layer, or a function that makes one.
-        seed: of weights (where the layer is made here), inputs and cuts.
+    Options, beside the arguments of every `Law`:
         examples: cuts to draw.
-        dtype: of weights and inputs.
 
     Raises:
         LawBroken: naming the smallest cut, the tensor of the state, and both values.
@@ -45,10 +39,6 @@ def partition_free_state(
     >>> from nearfuture.layers import Convolution
     >>> partition_free_state(Convolution(2, 3, left=3, right=2, stride=2))
     """
-    law = "law 2 (state is partition-free)"
-    trial = Trial(law, partition_free_state, layer, seed=seed, dtype=dtype, examples=examples)
-    if trial.refuses_to_stream():
-        return
 
     def obeys(cut: Partition) -> None:
         lengths = lengths_of(cut)

@@ -91,6 +91,7 @@ class Trial:
         **options: object,
     ) -> None:
         self.law = law
+        self.source = layer
         self.seed = seed
         self.dtype = dtype
         self.subject = prepare(layer, seed=seed, dtype=dtype)

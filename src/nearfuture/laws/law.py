@@ -1,0 +1,77 @@
+"""What makes a law of a function: its number, its name, and the arguments that all laws share."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+
+from nearfuture.laws.stream import Source
+from nearfuture.laws.trial import Trial
+
+__all__ = ["Law", "law"]
+
+
+class Law(Protocol):
+    """A function that raises `LawBroken` where a layer breaks it.
+
+    Args:
+        layer: a layer, which is copied, or a function that makes one.
+        seed: of weights (where the layer is made here), inputs and cases; the outcome follows from
+            it.
+        dtype: of weights and inputs; float64 shows that what differs in float32 is rounding.
+        options: `examples`, the number of cases to draw, and what else the law's own docstring
+            names.
+
+    Raises:
+        LawBroken: with the smallest case that shows the difference.
+        NearfutureError: for something that is no `StreamingLayer` and makes none.
+    """
+
+    __name__: str
+
+    def __call__(
+        self,
+        layer: Source,
+        *,
+        seed: int = 0,
+        dtype: torch.dtype = torch.float64,
+        **options: Any,
+    ) -> None:
+        """Hold one layer to this law."""
+
+
+def law(number: int, name: str, *, streaming: bool = True) -> Callable[[Callable[..., None]], Law]:
+    """Make a law of a function of a trial and options of its own.
+
+    Args:
+        number: of the law.
+        name: of the law, in its messages.
+        streaming: whether it has nothing to say of a layer that refuses to stream.
+    """
+
+    def decorate(judge: Callable[..., None]) -> Law:
+        @functools.wraps(judge)
+        def hold_to(
+            layer: Source,
+            *,
+            seed: int = 0,
+            dtype: torch.dtype = torch.float64,
+            **options: Any,
+        ) -> None:
+            title = f"law {number} ({name})"
+            trial = Trial(title, hold_to, layer, seed=seed, dtype=dtype, **options)
+            if not (streaming and trial.refuses_to_stream()):
+                judge(trial, **options)
+
+        shared = inspect.signature(hold_to, follow_wrapped=False).parameters
+        own = list(inspect.signature(judge).parameters.values())[1:]
+        hold_to.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [shared["layer"], shared["seed"], shared["dtype"], *own], return_annotation=None
+        )
+        return hold_to
+
+    return decorate

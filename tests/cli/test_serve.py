@@ -92,6 +92,18 @@ def test_two_signals_end_it_at_once() -> None:
         assert server.wait(30) == 0
 
 
+def test_a_thread_that_hangs_does_not_keep_the_process() -> None:
+    script = (
+        "import threading, time; from nearfuture.cli.serve import _end_within\n"
+        "threading.Thread(target=time.sleep, args=(600,)).start(); _end_within(0.0)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert ended.returncode == 0
+    assert "ended without it" in ended.stderr
+
+
 def test_killed_and_started_again_on_the_same_port() -> None:
     with process("--port", "0") as (server, (port,)), connect(url(port)) as client:
         hello(client)

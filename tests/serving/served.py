@@ -76,6 +76,11 @@ class Served:
                 return error.code, error.read()
 
 
+def cut_after(seconds: float) -> dict[str, float]:
+    """Limits by which a server that stops cuts streams off then, and has time for last words."""
+    return {"drain_s": 60.0, "last_words_s": 60.0 - seconds}
+
+
 @contextmanager
 def running(
     engine: Dispatcher,
@@ -86,7 +91,7 @@ def running(
     **limits: Any,
 ) -> Iterator[Served]:
     """A server in a thread; `limits` are those of `Limits`."""
-    usual = {"most_streams": 16, "drain_s": 0.5}
+    usual = {"most_streams": 16} | cut_after(0.5)
     if settings is None:
         settings = Settings(limits=Limits(**(usual | limits)))
     service = Service({"digits": engine}, settings)

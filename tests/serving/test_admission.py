@@ -13,7 +13,7 @@ from nearfuture.runtime import Dispatcher
 from nearfuture.serving.app import create_app
 from nearfuture.serving.limits import Limits, Settings
 from nearfuture.serving.protocols import PROTOCOLS
-from nearfuture.serving.service import Service
+from nearfuture.serving.service import InFlight, Service
 
 KEY = "se+cret key"  # a header can carry a space, a subprotocol cannot
 
@@ -155,14 +155,19 @@ def test_a_full_server_has_no_place_at_any_port_path_or_scope(
     async def main() -> None:
         service = Service({"digits": engine}, Settings(limits=Limits(most_connections=1)))
         app = create_app(service, root=root)
-        service.connections = 1
+        task = asyncio.current_task()
+        assert task is not None
+        with service.entered(InFlight(task)):
+            await everywhere(service, app)
+            assert service.connections == 1
+
+    async def everywhere(service: Service, app: Any) -> None:
         for path, (kind, method) in everything():
             said = await ask(app, kind, method, path, [])
             where = (kind, method, path)
             assert said[0]["status"] == (200 if is_open(path, kind, method) else 503), where
             if said[0]["status"] == 503:
                 assert json.loads(said[1]["body"])["error"]["code"] == "busy"
-        assert service.connections == 1
 
     asyncio.run(main())
 

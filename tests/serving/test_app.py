@@ -176,7 +176,6 @@ def test_a_second_signal_waits_for_nobody(
     engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither for streams nor for an upload that is on its way."""
-    monkeypatch.setattr(server, "_GRACE_S", 600)
     told: list[Callable[[], None]] = []
 
     @contextmanager

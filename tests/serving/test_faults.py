@@ -2,16 +2,20 @@
 
 import asyncio
 import base64
+import errno
 import io
 import json
+import logging
 import socket
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import httpx
 import numpy as np
 import pytest
 import soundfile
@@ -26,8 +30,10 @@ from nearfuture.serving.pcm import PcmReader
 from nearfuture.serving.service import Service
 from tests.serving.nonsense import CLOSE, TEXT, frame
 from tests.serving.served import (
+    Complaints,
     Samples,
     Served,
+    cut_after,
     dispatcher,
     hello,
     no_complaints,
@@ -352,7 +358,7 @@ def test_a_drain_lets_streams_finish_and_refuses_new_ones(
 def test_who_does_not_finish_in_time_gets_the_tail_of_what_was_heard(
     offline: Model, engine: Dispatcher
 ) -> None:
-    with running(engine, drain_s=0.2) as served, served.connect() as client:
+    with running(engine, **cut_after(0.2)) as served, served.connect() as client:
         hello(client, budget_ms=400)
         client.send(SPEECH[:9000].tobytes())
         served.stop()
@@ -390,7 +396,7 @@ def talking(client: ClientConnection, messages: Sequence[str | bytes]) -> thread
 def test_who_goes_on_talking_gets_the_tail_of_what_was_heard(
     offline: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with dispatcher() as engine, running(engine, drain_s=0.3) as served:
+    with dispatcher() as engine, running(engine, **cut_after(0.3)) as served:
         slowed(engine, monkeypatch, 0.04)
         with served.connect() as client:
             hello(client, budget_ms=400, endpoint=None)
@@ -417,7 +423,7 @@ def as_mulaw(samples: Samples) -> bytes:
 def test_who_goes_on_talking_in_realtime_has_the_item_completed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with dispatcher() as engine, running(engine, drain_s=0.3) as served:
+    with dispatcher() as engine, running(engine, **cut_after(0.3)) as served:
         slowed(engine, monkeypatch, 0.04)
         with served.connect("/v1/realtime") as client:
             heard = {"format": {"type": "audio/pcmu"}, "turn_detection": None}
@@ -448,7 +454,7 @@ def test_who_goes_on_talking_in_realtime_has_the_item_completed(
 def test_who_goes_on_talking_to_vosk_gets_a_last_result(monkeypatch: pytest.MonkeyPatch) -> None:
     speech = said(*["flite-slt-720"] * 20, pause_s=0.1)
     model = load("digits")
-    with dispatcher() as engine, running(engine, drain_s=0.3) as served:
+    with dispatcher() as engine, running(engine, **cut_after(0.3)) as served:
         slowed(engine, monkeypatch, 0.04)
         with served.connect("/vosk") as client:
             sent, reply = 0, {}
@@ -465,10 +471,145 @@ def test_who_goes_on_talking_to_vosk_gets_a_last_result(monkeypatch: pytest.Monk
         assert reply["text"]
 
 
+def test_a_vosk_client_that_says_nothing_gets_the_last_result_unasked(engine: Dispatcher) -> None:
+    with running(engine, **cut_after(0.0)) as served, served.connect("/vosk") as client:
+        speech = said("flite-slt-720")
+        client.send(speech.tobytes())
+        assert "partial" in receive(client)
+        served.stop()
+        (last,) = until_the_end(client)
+        assert last["text"] == load("digits").transcribe(speech).committed
+        assert client.protocol.close_code == 1000
+
+
+UPLOAD = (
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
+)
+
+
+def test_who_waits_for_an_answer_when_the_server_ends_is_told_so(engine: Dispatcher) -> None:
+    """An upload that is on its way, and websockets that have said nothing yet."""
+    with (
+        no_complaints(),
+        running(engine, **cut_after(0.0)) as served,
+        socket.create_connection(("127.0.0.1", served.port)) as upload,
+        served.connect("/vosk") as vosk,
+        served.connect("/stream") as silent,
+    ):
+        upload.sendall(UPLOAD)
+        assert soon(lambda: served.service.connections == 3)
+        served.stop()
+        upload.settimeout(30)
+        answer = b""
+        while data := upload.recv(10_000):
+            answer += data
+        assert b" 503 " in answer[:20]
+        assert json.loads(answer.partition(b"\r\n\r\n")[2])["error"]["code"] == "draining"
+        for client in (vosk, silent):
+            assert until_the_end(client) == []
+            assert client.protocol.close_code == 1012
+
+
+def test_an_upload_that_is_cut_off_is_no_transcript(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part of the text would look like all of it."""
+    file = io.BytesIO()
+    soundfile.write(file, np.tile(SPEECH, 30), 8000, format="WAV")
+    answers: list[httpx.Response] = []
+
+    def upload(url: str, **fields: str) -> None:
+        files = {"file": ("a.wav", file.getvalue())}
+        data = {"model": "digits", **fields}
+        answers.append(httpx.post(url, data=data, files=files, timeout=60))
+
+    limits = {"most_waiting_s": 1.0} | cut_after(0.0)
+    with (
+        dispatcher(most_waiting_s=1.0) as slow,
+        running(slow, **limits) as served,
+        no_complaints(),
+    ):
+        slowed(slow, monkeypatch, 0.01)
+        url = f"http://127.0.0.1:{served.port}/v1/audio/transcriptions"
+        clients = [
+            threading.Thread(target=upload, args=(url,), kwargs=fields)
+            for fields in ({}, {"stream": "true"})
+        ]
+        for client in clients:
+            client.start()
+        assert soon(lambda: served.service.streams == 2)
+        served.stop()
+        for client in clients:
+            client.join(60)
+    assert len(answers) == 2
+    for answer in answers:
+        assert answer.status_code == (200 if answer.text.startswith("data:") else 503)
+        assert '"code":"draining"' in answer.text.replace(" ", "")
+        assert "transcript.text.done" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
+        OSError(errno.EMFILE, "Too many open files"),
+    ],
+)
+def test_a_disk_that_takes_no_upload_is_told_and_counted(
+    served: Served, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    def full(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(tempfile.SpooledTemporaryFile, "write", full)
+    with no_complaints():
+        answer = httpx.post(
+            f"http://127.0.0.1:{served.port}/v1/audio/transcriptions",
+            data={"model": "digits"},
+            files={"file": ("a.wav", b"RIFF")},
+            timeout=60,
+        )
+    assert (answer.status_code, answer.json()["error"]["code"]) == (507, "no_space")
+    assert error.strerror.lower() in answer.json()["error"]["message"]
+    assert 'nearfuture_refusals_total{code="no_space"}' in served.get("/metrics")[1].decode()
+
+
+@pytest.mark.parametrize("path", ["/", "/vosk", "/v1/realtime", "/stream"])
+def test_a_handler_that_fails_answers_all_the_same(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    """In JSON or with a close code, counted, and with one traceback in the log."""
+
+    def wrong(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    with running(engine) as served:
+        complaints = Complaints()
+        logging.getLogger().addHandler(complaints)
+        try:
+            if path == "/":
+                monkeypatch.setattr(Service, "dispatcher", wrong)
+                status, body = served.get(path)
+                assert (status, json.loads(body)["error"]["code"]) == (500, "internal")
+            else:
+                monkeypatch.setattr(Connection, "messages", wrong)
+                with served.connect(path) as client:
+                    until_the_end(client)
+                    assert client.protocol.close_code == 1011
+        finally:
+            logging.getLogger().removeHandler(complaints)
+        assert len(complaints.heard) == 1
+        page = served.get("/metrics")[1].decode()
+        assert 'nearfuture_refusals_total{code="internal"} 1.0' in page
+
+
 def test_who_has_said_hello_and_nothing_else_keeps_no_server_from_stopping(
     engine: Dispatcher,
 ) -> None:
-    with running(engine, drain_s=0.1) as served, served.connect() as client:
+    with running(engine, **cut_after(0.1)) as served, served.connect() as client:
         hello(client)
         served.stop()
         (last,) = until_the_end(client)

@@ -3,6 +3,7 @@
 import math
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["serve"]
 
 _SWITCH_S = 0.0005
+_AT_ONCE_S = 1.0
 _KEY = "NEARFUTURE_API_KEY"
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -75,7 +77,8 @@ def serve(
             model has an engine, and each engine this limit.
         max_seconds: Of audio in one stream, and of one connection.
         idle_seconds: Without a message from a client before it is disconnected.
-        drain_seconds: That streams may go on after SIGTERM.
+        drain_seconds: From SIGTERM to the end of the process: meanwhile streams go on, and then get
+            their last text.
         max_waiting_seconds: Of one client's audio that are held before its computation.
         max_message_bytes: Of one message on a websocket.
         max_file_bytes: Of one uploaded recording.
@@ -154,12 +157,26 @@ def serve(
             for line in lines:
                 print(f"nearfuture serves {line}", file=sys.stderr, flush=True)
 
-        asyncio.run(run(service, addresses, sockets, tls=tls, started=started))
+        asyncio.run(
+            run(service, addresses, sockets, tls=tls, started=started, stopping=_end_within)
+        )
     finally:
         for one in sockets:
             one.close()
         for dispatcher in dispatchers.values():
             dispatcher.close(drain=False)
+
+
+def _end_within(seconds: float) -> None:
+    """End this process then, even if a thread hangs in native code and will never come back."""
+
+    def end() -> None:
+        print("nearfuture: something hangs: ended without it", file=sys.stderr, flush=True)
+        os._exit(0)
+
+    watch = threading.Timer(max(seconds, _AT_ONCE_S), end)
+    watch.daemon = True
+    watch.start()
 
 
 def _url(scheme: str, host: str, port: int) -> str:

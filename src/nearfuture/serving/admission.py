@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 from starlette.requests import HTTPConnection
@@ -12,11 +13,13 @@ from starlette.websockets import WebSocket
 
 from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.protocols.openai_error import OpenAIError
-from nearfuture.serving.service import Service
+from nearfuture.serving.service import InFlight, Service
 
 __all__ = ["Admission"]
 
 _FORM_BYTES = 1 << 16  # what a form may have around a file
+
+_LOG = logging.getLogger("nearfuture.serving")
 
 
 class Admission:
@@ -25,6 +28,8 @@ class Admission:
     Whoever is refused meets the `open_routes` and nothing else. They are requests of HTTP; the
     application behind this one is not asked, so that no path, no method and no way to write them
     leads from there to a protocol.
+
+    Whoever is let in gets an answer: also where a handler fails, and where the server stops.
 
     Args:
         app: for those who are let in.
@@ -45,13 +50,17 @@ class Admission:
         if refused is not None:
             await self._outside(refused, scope, receive, send)
             return
-        self._service.connections += 1
-        try:
-            if scope["type"] == "http":
-                receive = _bounded(receive, self._service.limits)
-            await self._app(scope, receive, send)
-        finally:
-            self._service.connections -= 1
+        task = asyncio.current_task()
+        assert task is not None
+        here = InFlight(task)
+
+        async def observed(message: Message) -> None:
+            here.begun = here.begun or message["type"] in _BEGINNINGS
+            here.closed = here.closed or message["type"] == "websocket.close"
+            await send(message)
+
+        with self._service.entered(here):
+            await self._inside(here, scope, receive, observed)
 
     def _refusal(self, connection: HTTPConnection) -> Refused | None:
         limits = self._service.limits
@@ -71,8 +80,32 @@ class Admission:
                 scope.update(found)
                 await route.handle(scope, receive, send)
                 return
+        await self._deny(refused, scope, receive, send)
+
+    async def _inside(self, here: InFlight, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            bounded = receive
+            if scope["type"] == "http":
+                bounded = _bounded(receive, self._service.limits)
+            await self._app(scope, bounded, send)
+            return
+        except asyncio.CancelledError:
+            if not here.dismissed:
+                raise
+            here.task.uncancel()
+            refused = Refused("draining", "this server is about to stop: ask another")
+        except Exception:
+            _LOG.exception("a request failed")
+            refused = Refused("internal", "the server made a mistake: it is in its log")
+        if not here.begun:
+            await self._deny(refused, scope, receive, send)
+        elif scope["type"] == "websocket" and not here.closed:
+            self._service.refused(refused.code)
+            await send({"type": "websocket.close", "code": refused.close, "reason": refused.code})
+
+    async def _deny(self, refused: Refused, scope: Scope, receive: Receive, send: Send) -> None:
         self._service.refused(refused.code)
-        response = OpenAIError.of(refused).response()
+        response = OpenAIError.of(refused).response({"Connection": "close"})
         if scope["type"] == "http":
             await response(scope, receive, send)
             return
@@ -82,6 +115,9 @@ class Admission:
             await websocket.send_denial_response(response)
         else:
             await websocket.close(refused.close)
+
+
+_BEGINNINGS = ("http.response.start", "websocket.accept", "websocket.http.response.start")
 
 
 def _too_big(most: int) -> Refused:

@@ -25,6 +25,7 @@ REFUSALS = {
     "idle": (408, 1008),
     "slow_reader": (408, 1008),
     "internal": (500, 1011),
+    "no_space": (507, 1013),
     "draining": (503, 1012),
     "busy": (503, 1013),
 }
@@ -66,7 +67,9 @@ class Limits:
             server stops reading from that client until there is room; 1 s at least.
         most_unread: finished utterances that a client has not read; likewise.
         idle_s: without a message from a client, or without a client taking one.
-        drain_s: how long open streams may go on once the server has been told to stop.
+        drain_s: from the server being told to stop to its end, at most.
+        last_words_s: of that, for the last results of streams that are cut off; all of it where
+            `drain_s` is less.
 
     Raises:
         NearfutureError: for one that is not a positive number, and for less that may wait.
@@ -81,6 +84,7 @@ class Limits:
     most_unread: int = 64
     idle_s: float = 60.0
     drain_s: float = 30.0
+    last_words_s: float = 4.0
 
     def __post_init__(self) -> None:
         for limit in fields(self):

@@ -11,6 +11,7 @@ import ssl
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 
@@ -22,8 +23,6 @@ from nearfuture.serving.transport import HttpProtocol, WebSocketProtocol
 __all__ = ["Address", "bound", "serve"]
 
 _PING_S = 20.0
-_GRACE_S = 2
-
 _LOG = logging.getLogger("nearfuture.serving")
 
 
@@ -68,6 +67,7 @@ async def serve(
     *,
     tls: tuple[Path, Path] | None = None,
     started: Callable[[], None] | None = None,
+    stopping: Callable[[float], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once.
@@ -78,6 +78,8 @@ async def serve(
         sockets: from `bound`.
         tls: certificate chain and key, as PEM files.
         started: called when all ports answer.
+        stopping: called when it is told to stop, and when it is to hurry, with the seconds it may
+            take.
         stop: does what a signal does, once it is set.
 
     Raises:
@@ -104,19 +106,29 @@ async def serve(
         service.metrics.ready.set_function(lambda: float(service.ready))
         if started is not None:
             started()
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait([stopping, *running], return_when=asyncio.FIRST_COMPLETED)
+        stopped = asyncio.create_task(stop.wait())
+        await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
+        until = loop.time() + service.limits.drain_s - service.goodbye_s / 2
+        if stopping is not None:
+            stopping(service.limits.drain_s)
         draining = asyncio.create_task(service.drain())
         hurrying = asyncio.create_task(hurry.wait())
         await asyncio.wait([draining, hurrying], return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
+        stopped.cancel()
         draining.cancel()
-        hurrying.cancel()
+        if hurry.is_set() and stopping is not None:
+            stopping(0.0)
+        service.dismiss()
         for server in servers:
             server.should_exit = True
-            if hurry.is_set():
-                server.config.timeout_graceful_shutdown = 0
-        await asyncio.gather(*running)
+        closing = asyncio.gather(*running)
+        ends: list[asyncio.Future[Any]] = [closing, hurrying]
+        left = max(0.0, until - loop.time())
+        await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        hurrying.cancel()
+        for server in servers:
+            server.abort()
+        await closing
     _LOG.info("stopped")
 
 
@@ -126,6 +138,12 @@ class _Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    def abort(self) -> None:
+        """Wait no longer for clients that do not take what they are told."""
+        self.force_exit = True
+        for connection in tuple(self.server_state.connections):
+            connection.transport.abort()
 
 
 def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -> uvicorn.Config:
@@ -145,7 +163,6 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
         log_config=None,
         access_log=False,
         server_header=False,
-        timeout_graceful_shutdown=_GRACE_S,
         ssl_certfile=None if tls is None else tls[0],
         ssl_keyfile=None if tls is None else tls[1],
     )

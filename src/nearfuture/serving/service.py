@@ -6,7 +6,9 @@ import asyncio
 import hmac
 import itertools
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.requests import HTTPConnection
@@ -18,7 +20,7 @@ from nearfuture.serving.limits import Limits, Refused, Settings, shown
 from nearfuture.serving.metrics import Metrics
 from nearfuture.serving.session import Session, Update
 
-__all__ = ["FILES_AT_ONCE", "KEY_PROTOCOL", "Service"]
+__all__ = ["FILES_AT_ONCE", "KEY_PROTOCOL", "InFlight", "Service"]
 
 FILES_AT_ONCE = 4
 """Recordings that are decoded and heard at the same time; others wait, on disk, for their turn."""
@@ -26,10 +28,27 @@ FILES_AT_ONCE = 4
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What the subprotocol begins with in which a browser brings the API key."""
 
+_GOODBYE_SHARE = 0.25
 _LOOK_AGAIN_S = 0.05
-_LAST_WORDS_S = 3.0
 
 _LOG = logging.getLogger("nearfuture.serving")
+
+
+@dataclass(eq=False)
+class InFlight:
+    """A request or a websocket that was let in and is not over.
+
+    Attributes:
+        task: what serves it.
+        begun: whether its answer has: after that there cannot be another.
+        closed: whether this side has closed the websocket.
+        dismissed: whether it was ended, for the server stops.
+    """
+
+    task: asyncio.Task[Any]
+    begun: bool = False
+    closed: bool = False
+    dismissed: bool = False
 
 
 class Service:
@@ -44,7 +63,6 @@ class Service:
         metrics: what it counts.
         settings: as given.
         limits: those of the settings.
-        connections: sockets that are open now.
         files: held while a recording is decoded and heard.
     """
 
@@ -57,7 +75,7 @@ class Service:
         self.metrics = Metrics(self._dispatchers)
         self._sessions: set[Session] = set()
         self._opening = 0
-        self.connections = 0
+        self._in_flight: set[InFlight] = set()
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._numbers = itertools.count(1)
         self.draining = False
@@ -75,6 +93,29 @@ class Service:
                 f"there is no model {shown(name, 80)} here: {', '.join(self.models)}",
             )
         return self._dispatchers[name]
+
+    @property
+    def goodbye_s(self) -> float:
+        """How much of a drain is for telling those who have no stream, and for closing sockets."""
+        return _GOODBYE_SHARE * self._last_words_s
+
+    @property
+    def _last_words_s(self) -> float:
+        return min(self.limits.last_words_s, self.limits.drain_s)
+
+    @property
+    def connections(self) -> int:
+        """How many requests and websockets are in flight, on all ports."""
+        return len(self._in_flight)
+
+    @contextmanager
+    def entered(self, here: InFlight) -> Iterator[None]:
+        """Count a request or a websocket for as long as it is in flight."""
+        self._in_flight.add(here)
+        try:
+            yield
+        finally:
+            self._in_flight.discard(here)
 
     @property
     def streams(self) -> int:
@@ -205,24 +246,31 @@ class Service:
     async def drain(self) -> None:
         """Let no new streams in, and let open ones go on for a while; those left then are finished.
 
-        Afterwards no stream is open.
+        Afterwards no stream is open, and `goodbye_s` of `drain_s` are left for the others.
         """
         self.draining = True
-        patience = self.limits.drain_s
-        _LOG.info("draining", extra={"fields": {"streams": self.streams, "seconds": patience}})
+        total, words = self.limits.drain_s, self._last_words_s
+        _LOG.info("draining", extra={"fields": {"streams": self.streams, "seconds": total}})
         loop = asyncio.get_running_loop()
-        until = loop.time() + patience
+        until = loop.time() + total - words
         while (self._sessions or self._opening) and loop.time() < until:
             await asyncio.sleep(_LOOK_AGAIN_S)
         if self._sessions:
             _LOG.warning("cutting off", extra={"fields": {"streams": self.streams}})
         for session in tuple(self._sessions):
             session.cut()
-        until = loop.time() + _LAST_WORDS_S
+        until = loop.time() + words - self.goodbye_s
         while self._sessions and loop.time() < until:
             await asyncio.sleep(_LOOK_AGAIN_S)
         for session in tuple(self._sessions):
             session.close()
+
+    def dismiss(self) -> None:
+        """Tell those who wait for an answer that there will be none: uploads, silent websockets."""
+        for here in self._in_flight:
+            if not here.dismissed:
+                here.dismissed = True
+                here.task.cancel()
 
     def _unwanted(self, opening: asyncio.Future[Session]) -> None:
         """Nobody waits for this session any more: its place is free again."""

@@ -76,6 +76,7 @@ class Session:
         final_ms: from the end of the audio, or a flush, to the final text; None before.
         ended: whether its last update has been taken.
         cut_off: whether the server has ended it, see `cut`.
+        dropped: whether audio came after that.
 
     Raises:
         Busy: if there is no room.
@@ -110,7 +111,7 @@ class Session:
         self._unread = 0
         self._base_ms, self._base_utterance = 0.0, 0  # of what was flushed
         self._over = asyncio.Event()  # the last event of the dispatcher's stream is out
-        self.ended = self.cut_off = self._finished = self._closed = False
+        self.ended = self.cut_off = self.dropped = self._finished = self._closed = False
         # Last: the engine's thread may call back before this returns.
         self._live: LiveStream | None = self._opened(again=False)
         self.latency: Latency = self._live.latency
@@ -140,6 +141,7 @@ class Session:
         array = np.asarray(samples)
         async with self._one_at_a_time:
             if self.cut_off:
+                self.dropped = self.dropped or len(array) > 0
                 return
             self._refuse_if_over()
             if self.heard_s + len(array) / self.rate > self._limits.most_seconds:
@@ -301,6 +303,7 @@ class Session:
     async def _bring(self, samples: np.ndarray) -> None:
         seconds = len(samples) / self.rate
         if not await self._has_room(seconds):
+            self.dropped = True
             return
         live = self._again()
         try:

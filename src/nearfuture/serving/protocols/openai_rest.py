@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import aclosing
+from contextlib import aclosing, asynccontextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 from python_multipart.multipart import parse_options_header
-from starlette.datastructures import Headers
+from starlette.datastructures import FormData, Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -18,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import first_of
-from nearfuture.serving.limits import shown
+from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_model import chosen
 from nearfuture.serving.protocols.transcription_reply import Heard, event, formatted
@@ -71,13 +71,14 @@ class _Transcriptions:
         answer = _Answer(scope, receive, send)
         try:
             _refuse_odd_charset(scope)
-            async with Request(scope, receive).form(max_files=1, max_fields=_MOST_FIELDS) as form:
+            async with _form(scope, receive) as form:
                 asked = TranscriptionRequest.of(form)
                 model = chosen(self._service, asked.model)
                 await first_of(self._transcribe(asked, model, answer), _gone(receive))
         except ClientDisconnect:
             return
         except HTTPException as error:  # a form that cannot be parsed
+            self._service.refused("bad_request")
             await answer.fail(OpenAIError(error.detail, status=error.status_code))
         except NearfutureError as error:
             told = OpenAIError.of(error)
@@ -97,8 +98,8 @@ class _Transcriptions:
                     if asked.stream and (delta := last.committed[len(told) :]):
                         await answer.event({"type": "transcript.text.delta", "delta": delta})
                         told = last.committed
-        if last is None or not last.ended:
-            raise OpenAIError("the server stopped before the end", code="draining", status=503)
+        if last is None or not last.ended or session.dropped:
+            raise Refused("draining", "the server stops before the end: ask another, or later")
         if asked.stream:
             await answer.event({"type": "transcript.text.done", "text": last.committed})
             await answer.end()
@@ -116,6 +117,22 @@ def _refuse_odd_charset(scope: Scope) -> None:
     charset = options.get(b"charset", b"utf-8").lower()
     if charset not in (b"utf-8", b"utf8", b"us-ascii"):
         raise OpenAIError(f"the form is in {shown(charset.decode('latin-1'))}: send UTF-8")
+
+
+@asynccontextmanager
+async def _form(scope: Scope, receive: Receive) -> AsyncGenerator[FormData]:
+    """The form of a request, whose files lie on disk meanwhile."""
+    try:
+        form = await Request(scope, receive).form(max_files=1, max_fields=_MOST_FIELDS)
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise Refused(
+            "no_space", f"the server cannot keep the upload ({reason}): try again later"
+        ) from error
+    try:
+        yield form
+    finally:
+        await form.close()
 
 
 class _Answer:
@@ -179,6 +196,8 @@ async def _feed(session: Session, blocks: Iterator[NDArray[np.float32]]) -> None
     try:
         while (block := await asyncio.to_thread(next, blocks, None)) is not None:
             await session.hear(block)
+            if session.dropped:
+                break
         await session.finish()
     except BaseException:
         session.close()  # ends its updates, too

@@ -42,7 +42,7 @@ def routes(service: Service) -> list[BaseRoute]:
             return
         dialogue = _Dialogue(service)
         try:
-            await first_of(dialogue.hold(connection), connection.lost())
+            await first_of(dialogue.hold(connection), dialogue.part(connection), connection.lost())
             await connection.close()
         except Gone:
             return
@@ -72,15 +72,30 @@ class _Dialogue:
         self._quantum_ms = 1000 * manifest.quantum_samples / manifest.rate
         self._rate, self._listed = DEFAULT_RATE, True
         self._hearing: _Hearing | None = None
+        self._begun = asyncio.Event()  # there is audio
+        self._answering = asyncio.Lock()
 
     async def hold(self, connection: Connection) -> None:
         """Answer one message after another, to the last."""
         async for message in connection.messages():
-            reply = await self.answer(message)
-            if reply is not None:
-                await connection.send(reply)
+            async with self._answering:
+                if self.over:
+                    return
+                reply = await self.answer(message)
+                if reply is not None:
+                    await connection.send(reply)
             if self.over:
                 return
+
+    async def part(self, connection: Connection) -> None:
+        """Send the last result unasked when the server ends the stream, for it has to stop."""
+        await self._begun.wait()
+        assert self._hearing is not None
+        await self._hearing.ended()
+        async with self._answering:  # a reply that is being made may be this one
+            if not self.over:
+                self.over = True
+                await connection.send(self._result(*self._hearing.taken()))
 
     async def answer(self, message: str | bytes) -> str | None:
         """The reply to a message; None to a config, which has none.
@@ -129,6 +144,7 @@ class _Dialogue:
         if self._hearing is None:
             session = await self._service.session(rate=self._rate, protocol="vosk")
             self._hearing = _Hearing(session, quantum_ms=self._quantum_ms)
+            self._begun.set()
         return self._hearing
 
     def _result(self, text: str, words: tuple[Word, ...]) -> str:
@@ -190,6 +206,10 @@ class _Hearing:
         self._session.final_ms = None
         await (self._session.finish() if for_good else self._session.flush())
         await self._until(lambda: self.over or self._session.final_ms is not None)
+
+    async def ended(self) -> None:
+        """Until the last text of the stream is known."""
+        await self._until(lambda: self.over)
 
     async def close(self) -> None:
         """Forget the stream."""

@@ -129,7 +129,7 @@ def test_lossy_files_sound_the_same(options: dict[str, str]) -> None:
     assert np.corrcoef(audio.samples[inside], tone()[inside])[0, 1] > 0.99
 
 
-@pytest.mark.parametrize("length", [0, 1000, 0x7FFFFFFF, 0xFFFFFFFF])
+@pytest.mark.parametrize("length", [0, 200, 0x7FFFFFFF, 0xFFFFFFFF])
 @pytest.mark.parametrize("riff_length", [0, 36, 0x7FFFFFFF, 0xFFFFFFFF, None])
 def test_wrong_lengths_in_the_header_lose_nothing(length: int, riff_length: int | None) -> None:
     data = wav(RAMP.tobytes(), length=length, riff_length=riff_length)
@@ -194,7 +194,7 @@ def test_float_samples_beyond_full_scale_are_kept() -> None:
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_samples_that_are_no_numbers_are_refused(bad: float) -> None:
     samples = np.array([0, 0.5, bad, 0, bad], "<f4")
-    with pytest.raises(AudioError, match=r"2 samples that are not finite numbers, the first at 2"):
+    with pytest.raises(AudioError, match=r"a sample at 2 that is no finite number"):
         read(wav(samples.tobytes(), kind=FLOAT, bits=32))
 
 
@@ -227,14 +227,14 @@ def told(source: Any) -> str:
         (b"<!DOCTYPE html>\n<html>" * 9, "found text, '<!DOCTYPE html>"),
         (b"\x89PNG\r\n\x1a\n" + bytes(99), "found bytes 89 50 4e 47 0d 0a 1a 0a…"),
         (b"R", "found text, 'R'…"),
-        (b"\0\0\0\x20ftypM4A " + bytes(99), "is MPEG-4 (m4a, mp4): convert it"),
-        (b"\x1aE\xdf\xa3" + bytes(99), "is WebM or Matroska: convert it"),
-        (wav(b"")[:20], "Malformed 'fmt ' chunk): it is damaged or was cut off"),
-        (wav(b"")[:36], "No 'data' chunk marker): it is damaged or was cut off"),
+        (b"wvpk" + bytes(99), "is WavPack: convert it"),
+        (b"%PDF-1.7" + bytes(99), "is PDF: convert it"),
+        (wav(b"")[:20], "was cut off: it ends before its samples begin"),
+        (wav(b"")[:36], "was cut off: it ends before its samples begin"),
         (wav(b"", rate=0), "damaged"),
         (wav(b"", channels=0), "Channel count is zero"),
         (file_of(tone(), 16000, format="FLAC")[:4000], "flac decoder lost sync"),
-        (file_of(tone(), 16000, format="OGG")[:3000], "damaged or was cut off"),
+        (file_of(tone(), 16000, format="OGG")[:3000], "was cut off: its last page"),
     ],
 )
 def test_what_is_no_audio_is_told_by_name(tmp_path: Path, data: bytes, found: str) -> None:
@@ -253,10 +253,10 @@ def test_missing_files_and_directories_are_told(tmp_path: Path) -> None:
 
 
 def test_a_file_one_may_not_read_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> bytes:
+    def refuse(path: Path, mode: str) -> bytes:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(Path, "read_bytes", refuse)
+    monkeypatch.setattr(Path, "open", refuse)
     assert told("secret.wav") == "cannot read secret.wav: permission denied"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from nearfuture.audio.mpeg_header import mpeg_header
 from nearfuture.audio.signature import DECIDED_BYTES, LONGEST, kind, undecided
 
 TONE = (0.3 * np.sin(np.arange(4000) / 5)).astype(np.float32)
@@ -128,3 +129,14 @@ def test_what_looks_like_a_frame_and_has_no_second_is_no_file(seed: int) -> None
     for head in (b"\xff\xfb\x90\x64", b"\xff\xf3\x84\xc4", adts(400)[:7]):
         assert kind(head + sound) is None
         assert not undecided(head + sound[:LONGEST])
+
+
+def test_lengths_of_frames_are_those_of_an_encoder() -> None:
+    data, at, frames = written("MP3"), 0, 0
+    while at < len(data):
+        header = mpeg_header(data[at : at + 4])
+        assert header is not None
+        assert (header.rate, header.channels, header.samples) == (16_000, 1, 576)
+        at, frames = at + header.length, frames + 1
+    assert at == len(data)
+    assert frames > len(TONE) // 576

@@ -53,7 +53,7 @@ def test_a_damaged_file_is_told_when_it_breaks() -> None:
 
 def test_without_av_a_container_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
-    with pytest.raises(AudioError, match=r"MPEG-4.*install nearfuture\[media\]"):
+    with pytest.raises(AudioError, match=r"MPEG-4.*needs the extra media.*nearfuture\[media\]"):
         recording(b"\0\0\0\x20ftypM4A " + bytes(100))
 
 

@@ -1,14 +1,20 @@
-"""Sound in: files of any kind as mono samples, and two resamplers, for files and for live audio."""
+"""Sound in: recordings of any kind, whole or block by block, and two resamplers."""
 
-from nearfuture.audio.decode import Audio, AudioError, read
+from nearfuture.audio.decode import Audio, read
+from nearfuture.audio.error import AudioError, CutOff, Damage
 from nearfuture.audio.live import LiveResampler, ResamplerState
+from nearfuture.audio.reader import AudioReader, open_audio
 from nearfuture.audio.resampling import resample, resampled_length
 
 __all__ = [
     "Audio",
     "AudioError",
+    "AudioReader",
+    "CutOff",
+    "Damage",
     "LiveResampler",
     "ResamplerState",
+    "open_audio",
     "read",
     "resample",
     "resampled_length",

@@ -1,28 +1,18 @@
-"""Recordings of any kind as mono samples; whatever cannot be read is told in one line."""
+"""Whole recordings of any kind as mono samples in memory."""
 
 from __future__ import annotations
 
-import io
-import os
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
-import soundfile
 from numpy.typing import NDArray
 
-from nearfuture.audio.signature import LONGEST, kind
-from nearfuture.audio.wav import mended
-from nearfuture.error import NearfutureError
+from nearfuture.audio.error import AudioError
+from nearfuture.audio.limits import MOST_SAMPLES
+from nearfuture.audio.reader import AudioReader, open_audio
+from nearfuture.audio.source import AudioSource
 
-__all__ = ["Audio", "AudioError", "read"]
-
-BLOCK = 1 << 18  # frames decoded at once
-
-
-class AudioError(NearfutureError):
-    """A recording that cannot be read: which, why, and what was found instead."""
+__all__ = ["Audio", "read", "read_rest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,23 +36,21 @@ class Audio:
         return len(self.samples) / self.rate
 
 
-def read(source: str | os.PathLike[str] | bytes | BinaryIO) -> Audio:
-    """A recording of any rate, width and number of channels, as the mean of its channels.
+def read(source: AudioSource) -> Audio:
+    """Read a whole recording of any rate, width and number of channels, as their mean.
 
-    WAV (8 to 32 bit, float, A-law, µ-law, extensible, streamed headers with lengths of 0 or
-    0xFFFFFFFF), FLAC, Ogg Vorbis and Opus, MP3, and what else libsndfile knows. Half a sample at
-    the end is dropped. Samples of a float file beyond [-1, 1] are kept as they are. A file that has
-    a header and no samples is a recording of no samples.
-
-    File and samples are held in memory, the samples with 4 bytes each: an hour of 16 kHz takes
-    230 MB; cut longer recordings into files first.
+    What can be read is said at `open_audio`, which this is made of. Half a sample at the end is
+    dropped. Samples of a float file a little beyond [-1, 1] are kept as they are. A file that has a
+    header and no samples is a recording of no samples. The samples are held in memory with 4 bytes
+    each: an hour of 16 kHz takes 230 MB; read longer recordings block by block with `open_audio`.
 
     Args:
         source: a path, the bytes of a file, or an open binary file (read to its end, not closed).
 
     Raises:
-        AudioError: if there is no such file or it may not be read, if it is empty or no audio, if
-            it breaks off in a way that cannot be decoded, or if a sample is not a number.
+        AudioError: if there is no such file or it may not be read, if it is empty or no audio, if a
+            sample is not a number or absurdly large, or if there are more than 2²⁹ samples.
+        CutOff: if it was cut off or is damaged; `open_audio` reads what is there.
 
     >>> file = io.BytesIO()
     >>> soundfile.write(file, np.array([[0.5, 0.0], [0.25, -0.25]]), 44100, format="WAV")
@@ -70,58 +58,37 @@ def read(source: str | os.PathLike[str] | bytes | BinaryIO) -> Audio:
     >>> audio.samples.tolist(), audio.rate
     ([0.25, 0.0], 44100)
     """
-    name, data = _load(source)
-    if not data:
-        raise AudioError(f"{name} is empty (0 bytes): a WAV, FLAC, Ogg or MP3 file is wanted")
-    try:
-        with _Forward(io.BytesIO(mended(data))) as file:
-            blocks = []
-            while len(block := file.read(BLOCK, dtype="float32", always_2d=True)):
-                blocks.append(block.mean(axis=1, dtype=np.float32))
-            rate = int(file.samplerate)
-    except soundfile.LibsndfileError as error:
-        raise AudioError(_reason(name, data, error.error_string)) from error
-    samples = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
-    finite = np.isfinite(samples)
-    if not finite.all():
-        raise AudioError(
-            f"{name} has {np.count_nonzero(~finite)} samples that are not finite numbers, the "
-            f"first at {int(finite.argmin())}: write the file again without them"
-        )
-    return Audio(samples, rate)
+    with open_audio(source) as reader:
+        reader.check()
+        audio = read_rest(reader)
+        reader.check()
+    return audio
 
 
-class _Forward(soundfile.SoundFile):  # type: ignore[misc]  # soundfile has no types
-    """A file read from begin to end: soundfile's seeking after each read fails on FLAC streams."""
+def read_rest(
+    reader: AudioReader, *, samples: int | None = None, channel: int | None = None
+) -> Audio:
+    """Read what comes next of an open recording, all of it unless told how much.
 
-    def seekable(self) -> bool:
-        return False
+    Args:
+        reader: where it stands.
+        samples: how many of each channel.
+        channel: which, from 0; the mean of all unless given.
 
-
-def _load(source: str | os.PathLike[str] | bytes | BinaryIO) -> tuple[str, bytes]:
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return "the recording", bytes(source)
-    try:
-        if isinstance(source, (str, os.PathLike)):
-            return os.fspath(source), Path(source).read_bytes()
-        name, data = str(getattr(source, "name", "the recording")), source.read()
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise AudioError(f"cannot read {source}: {reason[:1].lower()}{reason[1:]}") from error
-    if not isinstance(data, bytes):
-        raise AudioError(f"{name} is open as text: open it in binary mode, open(path, 'rb')")
-    return name, data
-
-
-def _reason(name: str, data: bytes, reason: str) -> str:
-    if not reason.startswith("Format not recognised"):
-        reason = " ".join(reason.removeprefix("Error : ").split()).rstrip(".")
-        return f"{name} cannot be decoded ({reason}): it is damaged or was cut off"
-    if (found := kind(data[:LONGEST])) is not None:
-        return f"{name} is {found}: convert it to WAV, FLAC, Ogg or MP3 first"
-    begin = data[:24]
-    if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in begin):
-        found = f"text, {begin.decode('ascii')!r}…"
-    else:
-        found = f"bytes {begin[:8].hex(' ')}…"
-    return f"{name} is no audio that can be read: found {found}, not WAV, FLAC, Ogg or MP3"
+    Raises:
+        AudioError: as `AudioReader.blocks`, and for more than 2²⁹ samples.
+    """
+    blocks, count = [], 0
+    if samples != 0:
+        for block in reader.blocks(channel=channel):
+            blocks.append(block)
+            count += len(block)
+            if samples is not None and count >= samples:
+                break
+            if count > MOST_SAMPLES:
+                raise AudioError(
+                    f"{reader.name} has more than {MOST_SAMPLES} samples, the most that are held "
+                    f"in memory: cut it into files, or read it block by block with open_audio"
+                )
+    joined = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
+    return Audio(joined[:samples], reader.rate)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nearfuture.audio.mpeg_header import adts_length, mpeg_header
+
 __all__ = ["DECIDED_BYTES", "LONGEST", "kind", "undecided"]
 
 DECIDED_BYTES = 16
@@ -136,53 +138,19 @@ class _Frames:
         return bytes(a & b for a, b in zip(header, self.mask, strict=False))
 
 
-# kbit/s by bitrate index: MPEG-1 layers I, II, III; MPEG-2 and 2.5 layer I, and II and III.
-_RATES = {
-    (1, 1): (32, 64, 96, 128, 160, 192, 224, 256, 288, 320, 352, 384, 416, 448),
-    (1, 2): (32, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384),
-    (1, 3): (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
-    (2, 1): (32, 48, 56, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256),
-    (2, 2): (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
-}
-_HZ = (44_100, 48_000, 32_000)
-
-
 def _mpeg(layer: int) -> Callable[[bytes], int]:
-    """The length of a frame of this layer of MPEG audio, ISO 11172-3 2.4 and 13818-3."""
+    """The length of a frame of this layer of MPEG audio."""
 
-    def length(header: bytes) -> int:
-        if header[0] != 0xFF or header[1] & 0xE0 != 0xE0:
-            return 0
-        version = {0b11: 1, 0b10: 2, 0b00: 4}.get(header[1] >> 3 & 3)  # 4 stands for 2.5
-        if version is None or 4 - (header[1] >> 1 & 3) != layer:
-            return 0
-        index, hz = header[2] >> 4, header[2] >> 2 & 3
-        if not 1 <= index <= 14 or hz == 3 or header[3] & 3 == 2:  # free, reserved
-            return 0
-        first = (min(version, 2), layer if version == 1 else min(layer, 2))
-        bits = 1000 * _RATES[first][index - 1]
-        rate, padding = _HZ[hz] // version, header[2] >> 1 & 1
-        if layer == 1:
-            return (12 * bits // rate + padding) * 4
-        samples = 576 if layer == 3 and version > 1 else 1152
-        return samples // 8 * bits // rate + padding
+    def length(data: bytes) -> int:
+        header = mpeg_header(data)
+        return header.length if header and header.layer == layer else 0
 
     return length
-
-
-def _adts(header: bytes) -> int:
-    """The length of a frame of AAC in ADTS, ISO 14496-3 1.A.3."""
-    if header[0] != 0xFF or header[1] & 0xF6 != 0xF0:
-        return 0
-    if header[2] >> 2 & 15 > 12:
-        return 0
-    length = (header[3] & 3) << 11 | header[4] << 3 | header[5] >> 5
-    return length if length > 7 else 0
 
 
 _FRAMES = (
     _Frames("MP3", 4, _mpeg(3), b"\xff\xff\x0c\0"),
     _Frames("MPEG audio, layer II", 4, _mpeg(2), b"\xff\xff\x0c\0"),
     _Frames("MPEG audio, layer I", 4, _mpeg(1), b"\xff\xff\x0c\0"),
-    _Frames("AAC", 7, _adts, b"\xff\xff\xff\xf0\0\0\0"),
+    _Frames("AAC", 7, adts_length, b"\xff\xff\xff\xf0\0\0\0"),
 )

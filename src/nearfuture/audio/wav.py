@@ -1,56 +1,166 @@
-"""The one thing in WAV headers that libsndfile does not forgive, mended in memory.
-
-Programs that write to a pipe cannot go back to fill in the length of the samples. Those that wrote
-0xFFFFFFFF, or anything too large, are read to their end by libsndfile as they are; those that
-wrote 0 would be taken for empty.
-"""
+"""RIFF: the chunks of a WAV file, and what its header says, for files and for streams alike."""
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
 
-__all__ = ["mended"]
+from nearfuture.audio.pcm import WIDTHS
+
+__all__ = ["Chunk", "WavHeader", "is_wav", "riff_chunks", "wav_header"]
+
+# Programs that write to a pipe cannot know the length; they write 0, or (nearly) the largest there
+# is: 0xFFFFFFFF (ffmpeg), 0x7FFFF000 and a little (sox), 0x7FFFFF00 and a little (others).
+UNKNOWN_LENGTH = 0x7FFFF000
+_EXTENSIBLE = 0xFFFE
+_ENCODINGS = {
+    (1, 8): "uint8",
+    (1, 16): "int16",
+    (1, 24): "int24",
+    (1, 32): "int32",
+    (3, 32): "float32",
+    (3, 64): "float64",
+    (6, 8): "alaw",
+    (7, 8): "mulaw",
+}
+_LARGEST_FORM = 1 << 12
 
 
-def mended(data: bytes) -> bytes:
-    r"""The file with the true length of its samples, if it is a WAV that says 0 and has some.
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk's name, the offset where its content begins, and the length that it announces."""
 
-    Other chunks behind a truly empty `data` chunk are told from samples by their form: names in
-    ASCII, and lengths that lead exactly to the end of the file.
+    name: bytes
+    begin: int
+    length: int
 
-    >>> header = b"RIFF____WAVEfmt " + struct.pack("<I", 16) + bytes(16) + b"data"
-    >>> mended(header + struct.pack("<I", 0) + b"123456")[-10:]
-    b'\x06\x00\x00\x00123456'
-    >>> empty = header + struct.pack("<I", 0) + b"LIST" + struct.pack("<I", 2) + b"ab"
-    >>> mended(empty) == empty
+    @property
+    def end(self) -> int:
+        """Where the next chunk begins."""
+        return self.begin + self.length + self.length % 2
+
+
+@dataclass(frozen=True)
+class WavHeader:
+    """What comes before the samples of a WAV.
+
+    Attributes:
+        begin: offset of the first sample.
+        announced: bytes of samples; None where the writer did not know.
+        says_zero: whether that is because it wrote 0.
+        encoding: one of `nearfuture.audio.pcm.WIDTHS`; None for any other kind of samples.
+        tag: of the format, 1 for PCM.
+        bits: of a sample.
+        channels: of a frame.
+        rate: samples per second of each channel.
+    """
+
+    begin: int
+    announced: int | None
+    says_zero: bool
+    encoding: str | None
+    tag: int
+    bits: int
+    channels: int
+    rate: int
+
+    @property
+    def frame_bytes(self) -> int:
+        """Bytes of one sample of every channel."""
+        return self.channels * WIDTHS[self.encoding or "uint8"]
+
+
+def is_wav(head: bytes) -> bool:
+    """Whether a file that begins so is a WAV: RIFF, RF64, BW64, or big-endian RIFX."""
+    return head[:4] in (b"RIFF", b"RF64", b"BW64", b"RIFX") and head[8:12] == b"WAVE"
+
+
+def riff_chunks(file: BinaryIO, at: int = 12) -> Iterator[Chunk]:
+    r"""The chunks of a RIFF file one behind the other, as far as their headers are there.
+
+    Args:
+        file: seekable; or the beginning of one in an `io.BytesIO`.
+        at: where the first chunk begins.
+
+    >>> list(riff_chunks(io.BytesIO(b"RIFF\0\0\0\0WAVEdata\2\0\0\0abLIST")))
+    [Chunk(name=b'data', begin=20, length=2)]
+    """
+    file.seek(0)
+    order: str = "big" if file.read(4) == b"RIFX" else "little"
+    while True:
+        file.seek(at)
+        head = file.read(8)
+        if len(head) < 8:
+            return
+        chunk = Chunk(head[:4], at + 8, int.from_bytes(head[4:], order))  # type: ignore[arg-type]
+        yield chunk
+        at = chunk.end
+
+
+def wav_header(file: BinaryIO) -> WavHeader | None:
+    r"""What a WAV says before its samples; None where that is not there, or not yet.
+
+    Args:
+        file: as for `riff_chunks`.
+
+    >>> form = struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
+    >>> head = b"RIFF\0\0\0\0WAVEfmt " + form + b"data\4\0\0\0"
+    >>> header = wav_header(io.BytesIO(head))
+    >>> header.encoding, header.rate, header.begin, header.announced
+    ('int16', 8000, 44, 4)
+    >>> wav_header(io.BytesIO(head[:-1])) is None
     True
     """
-    if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        return data
-    at = 12
-    while at + 8 <= len(data):
-        name, length = data[at : at + 4], _length(data, at)
-        if name == b"data":
-            begin = at + 8
-            if length == 0 and not _is_chunks(data, begin):
-                size = min(len(data) - begin, 0xFFFFFFFF)
-                return data[: at + 4] + struct.pack("<I", size) + data[begin:]
-            return data
-        at = _next(at, length)
-    return data
+    form, long_length, little = None, 0, _at(file, 0, 4) != b"RIFX"
+    for chunk in riff_chunks(file):
+        if chunk.name == b"ds64":  # RF64 keeps its 64-bit lengths here
+            long_length = int.from_bytes(_at(file, chunk.begin + 8, 8), "little")
+        elif chunk.name == b"fmt ":
+            form = _at(file, chunk.begin, min(chunk.length, _LARGEST_FORM))
+        elif chunk.name == b"data":
+            length: int | None = chunk.length
+            if length == 0xFFFFFFFF and long_length:
+                length = long_length
+            if form is None or len(form) < 16:
+                return None
+            says_zero = length == 0
+            unknown = length is not None and (says_zero or UNKNOWN_LENGTH <= length <= 0xFFFFFFFF)
+            return _header(form, chunk.begin, None if unknown else length, says_zero, little)
+    return None
 
 
-def _is_chunks(data: bytes, at: int) -> bool:
-    while at + 8 <= len(data):
-        if not all(32 <= byte < 127 for byte in data[at : at + 4]):
+def _header(
+    form: bytes, begin: int, announced: int | None, says_zero: bool, little: bool
+) -> WavHeader:
+    tag, channels, rate, _, align, bits = struct.unpack(
+        "<HHIIHH" if little else ">HHIIHH", form[:16]
+    )
+    if tag == _EXTENSIBLE and len(form) >= 26:
+        tag = int.from_bytes(form[24:26], "little")
+    encoding = _ENCODINGS.get((tag, bits)) if little else None
+    if encoding is not None and align not in (0, channels * WIDTHS[encoding]):
+        encoding = None  # padded samples
+    return WavHeader(begin, announced, says_zero, encoding, tag, bits, channels, rate)
+
+
+def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
+    r"""Whether chunks follow one another from here exactly to the end of the file.
+
+    Their names are ASCII; this tells them from samples behind a length that is not true.
+
+    >>> ends_with_chunks(io.BytesIO(b"LIST\2\0\0\0ab"), 0, 10)
+    True
+    """
+    end = at
+    for chunk in riff_chunks(file, at):
+        if not all(32 <= byte < 127 for byte in chunk.name):
             return False
-        at = _next(at, _length(data, at))
-    return len(data) <= at <= len(data) + 1  # the last byte of padding may be missing
+        end = chunk.end
+    return size <= end <= size + 1  # the last byte of padding may be missing
 
 
-def _length(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at + 4 : at + 8], "little")
-
-
-def _next(at: int, length: int) -> int:
-    return at + 8 + length + length % 2
+def _at(file: BinaryIO, offset: int, count: int) -> bytes:
+    file.seek(offset)
+    return file.read(count)

@@ -46,8 +46,8 @@ def transcribe(
         live: Play each recording in real time; text that may still change is dim.
         as_json: One line of JSON a file: text, words with times, and the latency itemised.
     """
-    from nearfuture.audio import read
-    from nearfuture.audio.truncation import cut_off
+    from nearfuture.audio import open_audio
+    from nearfuture.audio.decode import read_rest
     from nearfuture.runtime import load
 
     if live and as_json:
@@ -56,10 +56,11 @@ def transcribe(
     failed = False
     for file in files:
         try:
-            audio = read(file)
-            with file.open("rb") as opened:
-                if what := cut_off(opened):
-                    print(f"nearfuture: {file} is cut off: {what}", file=sys.stderr, flush=True)
+            with open_audio(file) as reader:
+                audio = read_rest(reader)
+                if reader.damage is not None:
+                    told = reader.damage.sentence(reader.name)
+                    print(f"nearfuture: {told}", file=sys.stderr, flush=True)
             if live:
                 play(recognizer, audio, Console(), title=str(file))
                 continue

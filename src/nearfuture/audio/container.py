@@ -1,0 +1,226 @@
+"""What libavformat reads (m4a, webm, wma, …), decoded by another process that can be ended.
+
+A demuxer that is chosen by content may open other files, sockets and devices, and native code that
+hangs cannot be interrupted. So the signature chooses the one demuxer, which is given the bytes of
+the file and may open nothing; and it works in a process that has a deadline. Processes are kept for
+the next file while nothing goes wrong.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audio.error import AudioError, Damage
+from nearfuture.audio.limits import MOST_CHANNELS
+
+__all__ = ["DEMUXERS", "Container", "has_media"]
+
+DEMUXERS = {
+    "MPEG-4 (m4a, mp4)": "mov",
+    "QuickTime": "mov",
+    "WebM or Matroska": "matroska",
+    "Windows Media": "asf",
+    "AAC": "aac",
+    "AMR": "amr",
+}
+"""The one demuxer for each signature, by the names of `nearfuture.audio.signature`."""
+
+PATIENCE_S = 20.0
+"""How long a process may take for the next block of samples."""
+
+_START_S = 60.0  # a busy machine needs a while to start one
+_SHARE = 0.5  # seconds of work for each second of audio: decoders need a hundredth
+_MOST_IDLE = 2
+_MOST_BLOCK = 1 << 24
+
+
+def has_media() -> bool:
+    """Whether the extra `media` is installed."""
+    return importlib.util.find_spec("av") is not None
+
+
+class Container:
+    """A file that another process decodes, block by block.
+
+    Args:
+        source: a path, or the bytes of the file.
+        demuxer: the only one that may read it.
+        name: what the file is called in messages.
+
+    Attributes:
+        rate: samples per second.
+        channels: of each block.
+        damage: once all has been read: why something is missing.
+
+    Raises:
+        AudioError: if it cannot be read, or not in time.
+    """
+
+    def __init__(self, source: str | bytes, *, demuxer: str, name: str) -> None:
+        self._name = name
+        self.damage: Damage | None = None
+        self._worker: _Worker | None = _Worker.take()
+        self._waited = self._seconds = 0.0
+        try:
+            head: dict[str, Any] = {"demuxer": demuxer, "channels": MOST_CHANNELS}
+            head |= {"bytes": len(source)} if isinstance(source, bytes) else {"path": source}
+            with self._deadline(_START_S) as worker:
+                worker.send(json.dumps(head).encode() + b"\n")
+                if isinstance(source, bytes):
+                    worker.send(source)
+                answer = worker.line()
+            if "error" in answer:
+                self._release()
+                raise AudioError(f"{name} {answer['error']}")
+            self.rate, self.channels = int(answer["rate"]), int(answer["channels"])
+        except BaseException:
+            self.close()
+            raise
+
+    def read(self) -> NDArray[np.float32]:
+        """The next samples, (n, channels); n = 0 at the end.
+
+        Raises:
+            AudioError: if they do not come in time.
+        """
+        if self._worker is None:
+            return np.zeros((0, self.channels), np.float32)
+        with self._deadline(PATIENCE_S) as worker:
+            block = worker.block()
+            answer = {} if block else worker.line()
+        if not block:
+            if reason := answer.get("damage"):
+                self.damage = Damage(reason, self._seconds)
+            self._release()
+        samples = np.frombuffer(block, "<f4").reshape(-1, self.channels)
+        self._seconds += len(samples) / self.rate
+        return cast("NDArray[np.float32]", samples)
+
+    def close(self) -> None:
+        """End the process, unless it has finished with this file."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+
+    def _release(self) -> None:
+        if self._worker is not None:
+            self._worker.give_back()
+            self._worker = None
+
+    @contextmanager
+    def _deadline(self, patience_s: float) -> Iterator[_Worker]:
+        """Wait for the process only so long: at once, and all in all for so much audio."""
+        worker = self._worker
+        assert worker is not None
+        left = _START_S + _SHARE * self._seconds - self._waited
+        timer = threading.Timer(max(0.0, min(patience_s, left)), worker.kill)
+        timer.daemon = True
+        began = time.monotonic()
+        timer.start()
+        try:
+            yield worker
+        except (OSError, EOFError, ValueError) as error:
+            late = worker.killed
+            self.close()
+            why = "took too long" if late else "made its decoder fail"
+            raise AudioError(f"{self._name} {why}: it is damaged, or no recording") from error
+        finally:
+            timer.cancel()
+            self._waited += time.monotonic() - began
+
+
+class _Worker:
+    """One process, and the pipes to it."""
+
+    _idle: list[_Worker] = []  # noqa: RUF012 - shared on purpose
+    _lock = threading.Lock()
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "nearfuture.audio.container_process"]
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self.killed = False
+        self._owner = os.getpid()
+
+    @classmethod
+    def take(cls) -> _Worker:
+        """One that waits for work, or a new one."""
+        with cls._lock:
+            while cls._idle:
+                worker = cls._idle.pop()
+                if worker._owner == os.getpid() and worker._process.poll() is None:
+                    return worker
+        return cls()
+
+    def give_back(self) -> None:
+        """It waits for the next file, unless enough do."""
+        with self._lock:
+            if not self.killed and len(self._idle) < _MOST_IDLE:
+                self._idle.append(self)
+                return
+        self.kill()
+
+    @classmethod
+    def end_all(cls) -> None:
+        """End those that wait."""
+        with cls._lock:
+            workers, cls._idle = cls._idle, []
+        for worker in workers:
+            if worker._owner == os.getpid():
+                worker.kill()
+
+    def send(self, data: bytes) -> None:
+        """Give it bytes."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(data)
+        self._process.stdin.flush()
+
+    def line(self) -> dict[str, Any]:
+        """What it says."""
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline(1 << 16)
+        if not line.endswith(b"\n"):
+            raise EOFError
+        return cast("dict[str, Any]", json.loads(line))
+
+    def block(self) -> bytes:
+        """The samples it sends next; none at the end."""
+        count = int.from_bytes(self._exactly(4), "little")
+        if count > _MOST_BLOCK:
+            raise EOFError
+        return self._exactly(count)
+
+    def _exactly(self, count: int) -> bytes:
+        assert self._process.stdout is not None
+        data = self._process.stdout.read(count)
+        if len(data) < count:
+            raise EOFError
+        return data
+
+    def kill(self) -> None:
+        """End the process, whatever it does."""
+        self.killed = True
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.close()
+
+
+atexit.register(_Worker.end_all)

@@ -1,0 +1,87 @@
+"""What a recording may claim, checked before anything is allocated for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audio.error import AudioError
+
+__all__ = [
+    "BLOCK_SAMPLES",
+    "HIGHEST_RATE",
+    "LOUDEST",
+    "LOWEST_RATE",
+    "MOST_CHANNELS",
+    "MOST_SAMPLES",
+    "check_form",
+    "check_levels",
+]
+
+LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
+"""Samples per second of any audio that is read or resampled, in Hz."""
+
+MOST_CHANNELS = 64
+"""Channels of one recording: arrays of microphones have as many."""
+
+BLOCK_SAMPLES = 1 << 18
+"""Samples that are decoded at once, over all channels: 1 MB of float32."""
+
+MOST_SAMPLES = 1 << 29
+"""Samples of one channel that are held in memory at once: 2 GB, nine hours at 16 kHz."""
+
+LOUDEST = 1000.0
+"""Full scale is 1; beyond this, samples are surely integers that somebody did not scale."""
+
+
+def check_form(name: str, rate: int, channels: int) -> None:
+    """Refuse what no recording of speech has.
+
+    Raises:
+        AudioError: naming the value, and the limit.
+    """
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise AudioError(
+            f"{name} has {rate} samples per second: {LOWEST_RATE} to {HIGHEST_RATE} can be read"
+        )
+    if not 1 <= channels <= MOST_CHANNELS:
+        raise AudioError(
+            f"{name} has {channels} channels: 1 to {MOST_CHANNELS} can be read; split it first"
+        )
+
+
+def check_levels(samples: NDArray[Any], name: str = "the audio", *, first: int = 0) -> None:
+    """Refuse samples that are no sound: not finite, or integers that were stored as floats.
+
+    Full scale is [-1, 1]; a little more, which decoders give and loud mixes have, is kept.
+
+    Args:
+        samples: (n,) or (n, channels) floating point.
+        name: what they are called in the message.
+        first: where they begin in the recording, in samples of each channel.
+
+    Raises:
+        AudioError: naming the first such sample, and its value.
+
+    >>> check_levels(np.array([0.5, -2.0]))
+    >>> check_levels(np.array([0.5, 1e20]), "a.wav")
+    Traceback (most recent call last):
+        ...
+    nearfuture.audio.error.AudioError: a.wav has a sample of 1e+20 at 1, but full scale is 1: ...
+    """
+    if samples.size == 0 or -LOUDEST <= samples.min() <= samples.max() <= LOUDEST:
+        return  # NaN compares false, and goes on
+    wrong = ~(np.abs(samples) <= LOUDEST)
+    row = int(np.argmax(wrong.reshape(len(wrong), -1).any(axis=1)))
+    value = float(samples[row][wrong[row]].flat[0]) if samples.ndim > 1 else float(samples[row])
+    if np.isfinite(value):
+        raise AudioError(
+            f"{name} has a sample of {value:g} at {first + row}, but full scale is 1: divide "
+            f"integers by their largest value (32768 for 16 bit) before storing them as floats"
+        )
+    raise AudioError(
+        f"{name} has a sample at {first + row} that is no finite number ({value}): write it again "
+        f"without such samples"
+    )

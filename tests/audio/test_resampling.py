@@ -43,10 +43,10 @@ def test_equal_rates_copy() -> None:
     np.testing.assert_array_equal(out, samples)
 
 
-@pytest.mark.parametrize("rate", [0, -8000, 999, 768_001, 2**31, 8000.0, "8000", None])
+@pytest.mark.parametrize("rate", [0, -8000, 3999, 192_001, 2**31, 8000.0, "8000", None])
 def test_absurd_rates_are_refused(rate: Any) -> None:
     for rates in [(rate, 8000), (8000, rate)]:
-        with pytest.raises(NearfutureError, match="whole number of Hz from 1000 to 768000"):
+        with pytest.raises(NearfutureError, match="whole number of Hz from 4000 to 192000"):
             resample(np.zeros(10), *rates)
 
 

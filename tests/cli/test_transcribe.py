@@ -96,7 +96,7 @@ def test_a_recording_that_was_cut_off_is_named_and_read_as_far_as_it_goes(
     code, out, err = run(capsys, path)
     assert (code, out.startswith(f"{path}: three six")) == (0, True)
     assert err.count("\n") == 1
-    assert f"{path} is cut off: " in err
+    assert f"{path} was cut off: " in err
 
 
 def broken(folder: Path) -> dict[str, Path]:

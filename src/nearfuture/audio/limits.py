@@ -20,7 +20,7 @@ __all__ = [
     "check_levels",
 ]
 
-LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
+LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
 """Samples per second of any audio that is read or resampled, in Hz."""
 
 MOST_CHANNELS = 64

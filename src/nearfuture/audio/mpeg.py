@@ -26,10 +26,29 @@ _DECODER_DELAY = 529
 
 @dataclass(frozen=True)
 class _Note:
-    """How many `frames` and `size` in bytes the first frame notes of its file, where it does."""
+    """How many `frames` and `size` in bytes the first `frame` notes of its file, where it does."""
 
+    frame: bytes
     frames: int | None = None
     size: int | None = None
+    place: int = 0
+
+    def corrected(self, frames: int) -> bytes:
+        """The note with another number of frames, the last of which is wanted whole; if it can be.
+
+        What encoders note beside it, by how much they are late, stays.
+        """
+        if not self.place:
+            return b""
+        flags = self.frame[self.place - 1]
+        lame = self.place + 4 * bool(flags & 1) + 4 * bool(flags & 2) + 100 * bool(flags & 4)
+        at = lame + 4 * bool(flags & 8) + 21
+        frame = bytearray(self.frame)
+        frame[self.place : self.place + 4] = struct.pack(">I", frames)
+        if at + 3 <= len(frame):
+            delay = int.from_bytes(frame[at : at + 3], "big") >> 12
+            frame[at : at + 3] = (delay << 12 | _DECODER_DELAY).to_bytes(3, "big")
+        return bytes(frame)
 
 
 @dataclass
@@ -48,13 +67,13 @@ class _Run:
 
     def stretch(self, end: int) -> Stretch:
         """The run as a file that says how long it is."""
-        told = self.note is not None and self.note.frames in (self.frames, self.frames + 1)
-        prefix = (
-            b"" if told or self.header.layer != 3 else _noted(self.header, self.head, self.frames)
-        )
-        begin = self.begin
-        if prefix and self.note is not None:  # one note is enough
-            begin += self.header.length
+        begin, prefix = self.begin, b""
+        true = self.note is not None and self.note.frames in (self.frames, self.frames + 1)
+        if not true and self.header.layer == 3:
+            if self.note is not None:  # one is enough
+                begin += self.header.length
+            prefix = self.note.corrected(self.frames) if self.note is not None else b""
+            prefix = prefix or _noted(self.header, self.head, self.frames)
         return Stretch(begin=begin, end=end, prefix=prefix, preroll=_PREROLL)
 
 
@@ -170,10 +189,10 @@ def _note(frame: bytes, header: MpegHeader) -> _Note | None:
             frames, field = int.from_bytes(frame[field : field + 4], "big"), field + 4
         if flags & 2:
             size = int.from_bytes(frame[field : field + 4], "big")
-        return _Note(frames, size)
+        return _Note(frame, frames, size, at + 8 if flags & 1 else 0)
     if frame[_VBRI_AT : _VBRI_AT + 4] == b"VBRI":
         size, frames = struct.unpack(">II", frame[_VBRI_AT + 10 : _VBRI_AT + 18].ljust(8, b"\0"))
-        return _Note(frames or None, size or None)
+        return _Note(frame, frames or None, size or None)
     return None
 
 

@@ -8,11 +8,10 @@ import numpy as np
 import soxr
 from numpy.typing import ArrayLike, NDArray
 
+from nearfuture.audio.limits import HIGHEST_RATE, LOWEST_RATE
 from nearfuture.error import NearfutureError
 
 __all__ = ["as_mono", "check_rate", "resample", "resampled_length"]
-
-LOWEST_RATE, HIGHEST_RATE = 1000, 768_000
 
 
 def resampled_length(samples: int, rate: int, to: int) -> int:
@@ -39,7 +38,7 @@ def resample(samples: ArrayLike, rate: int, to: int) -> NDArray[np.float32]:
 
     Raises:
         NearfutureError: for samples that are not mono floating point, or a rate that is not a
-            whole number from 1000 to 768000.
+            whole number from 4000 to 192000.
 
     >>> resample(np.zeros(441_000), 44_100, 16_000).shape
     (160000,)

@@ -42,13 +42,13 @@ def check_form(name: str, rate: int, channels: int) -> None:
     Raises:
         AudioError: naming the value, and the limit.
     """
-    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
-        raise AudioError(
-            f"{name} has {rate} samples per second: {LOWEST_RATE} to {HIGHEST_RATE} can be read"
-        )
     if not 1 <= channels <= MOST_CHANNELS:
         raise AudioError(
             f"{name} has {channels} channels: 1 to {MOST_CHANNELS} can be read; split it first"
+        )
+    if not LOWEST_RATE <= rate <= HIGHEST_RATE:
+        raise AudioError(
+            f"{name} has {rate} samples per second: {LOWEST_RATE} to {HIGHEST_RATE} can be read"
         )
 
 

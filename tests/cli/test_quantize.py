@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from nearfuture.cli import main
+from nearfuture.export import Sounds, quantization
 from nearfuture.runtime import Bundle, load
 from nearfuture.runtime.bundle import MODELS
+from nearfuture.runtime.precision import Precision
+from nearfuture.runtime.processor import UnsupportedPrecision
+from tests.processor import OFFERED, offers
 from tests.waveform import signals, zipped
 
 SAMPLES = MODELS.parent / "samples"
@@ -27,14 +31,88 @@ def test_a_copy_of_a_bundled_model_gets_twins(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     to = tmp_path / "digits"
-    code, out, _ = run(capsys, "digits", "--precision", "int8,int4", "--to", to)
+    code, out, err = run(capsys, "digits", "--precision", "auto", "--to", to)
     assert code == 0
-    for word in ("float32", "int8", "int4", "3.2 MB", "0.7 MB", "0.5 MB", "synthetic voices"):
+    for word in ("float32", "int8", "3.2 MB", "0.7 MB", "synthetic voices"):
         assert word in " ".join(out.split())
-    assert list(Bundle.open(to).manifest.precisions) == ["int8", "int4"]
+    assert list(Bundle.open(to).manifest.precisions) == OFFERED
+    assert ("int4" in out) == ("0.5 MB" in out) == ("int4" in OFFERED) == ("int4" not in err)
     assert Bundle.open("digits").manifest.precisions == {}
     speech = signals()["speech"]
-    assert load(to, precision="int8").transcribe(speech).audio_ms == 2000
+    for precision in OFFERED:
+        assert load(to, precision=precision).transcribe(speech).audio_ms == 2000
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No time is spent on how far a twin is from float32."""
+    error = Precision(worst=0, mean=0, changed_percent=0, frames=0, audio="nothing")
+    monkeypatch.setattr(quantization, "compare", lambda *_: error)
+    monkeypatch.setattr(quantization, "largest_activations", lambda *_: {})
+
+
+@pytest.mark.usefixtures("unmeasured")
+@pytest.mark.parametrize(
+    ("asked", "made", "code"),
+    [("int8,int4", ["int8"], 1), ("int4,int8", ["int8"], 1), ("auto", ["int8"], 0)],
+)
+def test_of_several_precisions_those_are_made_that_this_processor_offers(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    asked: str,
+    made: list[str],
+    code: int,
+) -> None:
+    offers(monkeypatch, "int8")
+    found = run(capsys, "digits", "--precision", asked, "--to", tmp_path / "digits")
+    assert found[0] == code
+    assert found[2].startswith("nearfuture: left out: int4 is not offered on this processor")
+    assert list(Bundle.open(tmp_path / "digits").manifest.precisions) == made
+    assert not list((tmp_path / "digits").glob("*int4*"))
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_all_are_made_where_all_are_offered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offers(monkeypatch, "int8", "int4")
+    to = tmp_path / "digits"
+    assert run(capsys, "digits", "--precision", "int4,int8", "--to", to)[::2] == (0, "")
+    assert list(Bundle.open(to).manifest.precisions) == ["int4", "int8"]
+
+
+@pytest.mark.usefixtures("unmeasured")
+def test_a_twin_that_is_refused_late_takes_no_other_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offers(monkeypatch, "int8", "int4")
+    measured = quantization.compare
+
+    def compare(bundle: Bundle, precision: str, sounds: Sounds) -> Precision:
+        if precision == "int4":
+            raise UnsupportedPrecision("in int4 rows are no strangers")
+        return measured(bundle, precision, sounds)
+
+    monkeypatch.setattr(quantization, "compare", compare)
+    to = tmp_path / "digits"
+    code, _, err = run(capsys, "digits", "--precision", "int4,int8", "--to", to)
+    assert (code, err) == (1, "nearfuture: left out: in int4 rows are no strangers\n")
+    assert list(Bundle.open(to).manifest.precisions) == ["int8"]
+    code, _, err = run(capsys, "digits", "--precision", "int4", "--to", tmp_path / "none")
+    assert (code, "no strangers" in err) == (2, True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_precision_that_is_not_offered_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offers(monkeypatch, "int8")
+    code, _, err = run(capsys, "digits", "--precision", "int4", "--to", tmp_path / "digits")
+    assert code == 2
+    assert "int4 is not offered on this processor" in err
+    assert "choose int8 or float32" in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_recordings_with_texts_give_error_rates_in_place(

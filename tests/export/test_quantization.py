@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 import torch
 from onnx import helper, numpy_helper
@@ -21,21 +20,20 @@ from nearfuture.export.bands import band_convolutions
 from nearfuture.export.bounds import within_one
 from nearfuture.export.calibration import largest_activations
 from nearfuture.export.comparison import compare
-from nearfuture.export.eight_bit import eight_bit_constants, eight_bit_nodes, eight_bit_weights
-from nearfuture.export.four_bit import four_bit_constants, four_bit_nodes, four_bit_weights
-from nearfuture.export.products import Product, products
+from nearfuture.export.products import products
 from nearfuture.export.sounds import bundled_sounds
-from nearfuture.export.twin import twin_files
+from nearfuture.export.twin import GRAPHS, twin_files, write_twin
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.engine import row
 from nearfuture.runtime.precision import FLOAT32
+from nearfuture.runtime.processor import UnsupportedPrecision
 from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
 from tests.export.test_deep_speech_2 import settled
+from tests.processor import OFFERED, offers
 from tests.runtime.states import gather, scatter
 from tests.waveform import assert_same_bits, hear, signals
 
-PRECISIONS = ["int8", "int4"]
 SPEECH = signals(1.5)["speech"]
 
 
@@ -57,10 +55,24 @@ def exported(model: Recognizer, folder: Path, **options: Any) -> Path:
     return export_bundle(model, folder, name="wide", description="", training={}, **options)
 
 
+def from_elsewhere(folder: Path) -> Path:
+    """The same bundle with a twin in int4 even where this processor does not offer it."""
+    manifest = Bundle.open(folder).manifest
+    if "int4" not in manifest.precisions:
+        graphs = {name: onnx.load(folder / name, load_external_data=False) for name in GRAPHS}
+        manifest = dataclasses.replace(
+            manifest,
+            files=manifest.files | write_twin(folder, graphs, "int4", {}),
+            precisions=manifest.precisions | {"int4": manifest.precisions["int8"]},
+        )
+        (folder / "model.json").write_text(json.dumps(manifest.to_json()), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wide") / "wide"
-    return exported(wide(), folder, precisions=PRECISIONS)
+    return from_elsewhere(exported(wide(), folder, precisions=OFFERED))
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +82,7 @@ def deep_speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     config = dataclasses.replace(config, frames=(3,))
     model = settled(config, hidden=144, layers=2, channels=16)
     folder = tmp_path_factory.mktemp("deep") / "deep"
-    return exported(model, folder, precisions=PRECISIONS)
+    return from_elsewhere(exported(model, folder, precisions=OFFERED))
 
 
 @pytest.fixture
@@ -91,7 +103,7 @@ def constants(folder: Path, name: str) -> dict[str, np.ndarray]:
     return {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", OFFERED)
 @pytest.mark.parametrize("which", ["twins", "deep_speech"])
 def test_rows_are_bit_equal_in_batches_of_1_to_64(
     which: str, precision: str, request: pytest.FixtureRequest
@@ -126,45 +138,7 @@ def test_rows_are_bit_equal_in_batches_of_1_to_64(
                 assert np.array_equal(values, expected_state[name]), name
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_rows_are_bit_equal_at_the_deployed_width(precision: str) -> None:
-    random = np.random.default_rng(0)
-    weight = random.uniform(-0.02, 0.02, (2560, 7680)).astype(np.float32)
-    session = _product(precision, weight, random.standard_normal(7680).astype(np.float32))
-    x = np.tanh(random.standard_normal((64, 2560))).astype(np.float32)
-    alone = [session.run(None, {"x": x[b : b + 1]})[0][0] for b in range(64)]
-    for batch in range(1, 65):
-        mates = random.permutation(64)[:batch]
-        together = session.run(None, {"x": x[mates]})[0]
-        for place, b in enumerate(mates):
-            assert np.array_equal(together[place], alone[b])
-
-
-def _product(precision: str, weight: np.ndarray, bias: np.ndarray) -> ort.InferenceSession:
-    """One product, for activations in [-1, 1]."""
-    empty = onnx.NodeProto()
-    product = Product(empty, "x", "w", False, "b", "y", None, weight.shape)  # type: ignore[arg-type]
-    if precision == "int8":
-        nodes = eight_bit_nodes(product, "p")
-        values = eight_bit_constants("p", weight, 1.0)
-    else:
-        nodes = four_bit_nodes(product, "p")
-        values = four_bit_constants("p", weight)
-    features, outputs = weight.shape
-    made = helper.make_graph(
-        nodes,
-        "g",
-        [helper.make_tensor_value_info("x", 1, ["batch", features])],
-        [helper.make_tensor_value_info("y", 1, ["batch", outputs])],
-        [*values, numpy_helper.from_array(bias, "b")],
-    )
-    domains = [helper.make_opsetid("", 20), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(made, opset_imports=domains, ir_version=10)
-    return ort.InferenceSession(model.SerializeToString())
-
-
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", OFFERED)
 def test_any_cut_gives_the_same_bits(twins: Path, precision: str) -> None:
     model = load(twins, precision=precision)
     whole = hear(model, SPEECH)
@@ -172,7 +146,7 @@ def test_any_cut_gives_the_same_bits(twins: Path, precision: str) -> None:
     assert_same_bits(hear(model, SPEECH, sizes), whole)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", OFFERED)
 @pytest.mark.parametrize("which", ["twins", "deep_speech"])
 def test_the_error_is_small_and_is_the_one_that_is_said(
     which: str, precision: str, request: pytest.FixtureRequest
@@ -293,55 +267,6 @@ def test_the_scale_is_the_largest_of_what_was_heard(twins: Path) -> None:
     assert both["step.onnx", first.x] == max(quiet, loud)
 
 
-def test_pairs_of_weights_never_saturate_sixteen_bits() -> None:
-    random = np.random.default_rng(0)
-    for weight in (
-        np.ones((6, 3)),
-        -np.ones((7, 3)),
-        random.standard_normal((512, 64)),
-        random.standard_normal((511, 64)) ** 3,
-    ):
-        q, scale = eight_bit_weights(weight.astype(np.float32))
-        padded = np.zeros((len(q) + len(q) % 2, q.shape[1]), int)
-        padded[: len(q)] = q
-        pairs = padded.reshape(-1, 2, q.shape[1])
-        for sign in (1, -1):  # unsigned activations, at most 255
-            assert (255 * (sign * pairs).clip(0).sum(axis=1)).max() <= 32767
-        assert np.abs(q * scale - weight).max() <= scale.max() / 2 * 1.001
-        assert np.abs(q).max() >= 63
-
-
-def test_an_empty_column_stays_zero() -> None:
-    weight = np.zeros((64, 4), np.float32)
-    weight[:, 1] = np.linspace(-1, 1, 64)
-    for precision in PRECISIONS:
-        session = _product(precision, weight, np.zeros(4, np.float32))
-        y = session.run(None, {"x": np.ones((1, 64), np.float32)})[0]
-        assert np.array_equal(y[0, [0, 2, 3]], np.zeros(3))
-
-
-@pytest.mark.parametrize("features", [32, 70, 128])
-def test_four_bits_are_near_for_any_width(features: int) -> None:
-    random = np.random.default_rng(features)
-    weight = random.standard_normal((features, 48)).astype(np.float32)
-    packed, scales = four_bit_weights(weight)
-    q = np.stack([packed & 15, packed >> 4], axis=-1).reshape(48, -1, 32).astype(int) - 8
-    back = (q * scales[..., None]).reshape(48, -1)[:, :features].T
-    assert np.sqrt(np.square(back - weight).mean()) < 0.12
-    x = random.uniform(-1, 1, (3, features)).astype(np.float32)
-    found = _product("int4", weight, np.zeros(48, np.float32)).run(None, {"x": x})[0]
-    np.testing.assert_allclose(found, x @ back, atol=0.02 * np.sqrt(features))
-
-
-def test_eight_bits_are_near() -> None:
-    random = np.random.default_rng(0)
-    weight = random.standard_normal((128, 48)).astype(np.float32)
-    bias = random.standard_normal(48).astype(np.float32)
-    x = random.uniform(-1, 1, (3, 128)).astype(np.float32)
-    found = _product("int8", weight, bias).run(None, {"x": x})[0]
-    np.testing.assert_allclose(found, x @ weight + bias, atol=0.25)
-
-
 def test_a_twin_with_dynamic_scales_is_refused(folder: Path) -> None:
     """What this library must not do: a scale that is computed from the whole batch."""
     model = onnx.load(folder / "step.int8.onnx")
@@ -443,7 +368,37 @@ def test_what_is_interrupted_leaves_a_sound_bundle(
     bundle = Bundle.open(folder)
     assert list(bundle.manifest.precisions) == ["int4"]
     assert not any((folder / name).exists() for name in twin_files("int8"))
-    Engine(bundle, precision="int4")
+    Engine(bundle, precision="auto")
+
+
+def test_a_precision_that_is_not_offered_is_refused_before_anything_changes(
+    twins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offers(monkeypatch, "int8")
+    before = {path.name: path.stat().st_mtime_ns for path in twins.iterdir()}
+    with pytest.raises(UnsupportedPrecision, match=r"^int4 is not offered on this processor"):
+        quantize(twins, ["int8", "int4"])
+    assert {path.name: path.stat().st_mtime_ns for path in twins.iterdir()} == before
+    with pytest.raises(UnsupportedPrecision, match="choose int8 or float32"):
+        exported(wide(), tmp_path / "x", precisions=["int4"])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_twin_in_int4_is_measured_where_it_is_offered_and_refused_elsewhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the question about one product says, the whole graph has the last word."""
+    truth = "int4" in OFFERED
+    offers(monkeypatch, "int8", "int4")
+    if truth:
+        assert 0 < quantize(folder, ["int4"])["int4"].mean < 1
+    else:
+        with pytest.raises(UnsupportedPrecision, match="depend on the streams beside it"):
+            quantize(folder, ["int4"])
+    left = Bundle.open(folder).manifest.precisions
+    assert list(left) == (["int8", "int4"] if truth else ["int8"])
+    assert (folder / "step.int4.onnx").exists() is truth
+    load(folder, precision="int8").transcribe(SPEECH)
 
 
 def test_what_cannot_be_quantised_is_refused(
@@ -455,7 +410,7 @@ def test_what_cannot_be_quantised_is_refused(
         quantize(twin_folder)
     with pytest.raises(NearfutureError, match="no folder"):
         quantize(tmp_path / "model.zip")
-    for precision in PRECISIONS:
+    for precision in OFFERED:
         with pytest.raises(NearfutureError, match="no matrix product large enough"):
             quantize(bundle_folder, [precision])
     with pytest.raises(NearfutureError, match="name it in precisions"):
@@ -466,5 +421,6 @@ def test_what_cannot_be_quantised_is_refused(
         given_sounds([SPEECH])
     with pytest.raises(NearfutureError, match="1 texts are not one for each of 2"):
         given_sounds([SPEECH, SPEECH], ["a"])
-    assert FLOAT32 not in quantization.PRECISIONS
+    with pytest.raises(NearfutureError, match="no precision 'float32'"):
+        quantize(twins, [FLOAT32])
     Bundle.open(bundle_folder)

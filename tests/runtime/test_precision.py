@@ -12,20 +12,18 @@ import pytest
 
 from nearfuture.cli import main
 from nearfuture.error import NearfutureError
-from nearfuture.export import quantize
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
+from tests.processor import offers
 from tests.runtime.test_bundle import edit, refused, resealed
 from tests.waveform import assert_same_bits, hear, signals, zipped
 
 NAMES = ["step.int8.onnx", "finish.int8.onnx", "weights.int8.bin"]
 
 
-@pytest.fixture(scope="module")
-def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = shutil.copytree(MODELS / "digits", tmp_path_factory.mktemp("twins") / "digits")
-    quantize(folder, ["int8"])
-    return Path(folder)
+@pytest.fixture
+def digits(int8_digits: Path) -> Path:
+    return int8_digits
 
 
 @pytest.fixture
@@ -42,7 +40,10 @@ def test_a_twin_is_heard_where_it_is_asked_for(digits: Path, tmp_path: Path) -> 
     assert_same_bits(hear(load(path, precision="int8"), speech), twin)
 
 
-def test_a_precision_that_is_not_there_is_named(digits: Path) -> None:
+def test_a_precision_that_is_not_there_is_named(
+    digits: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offers(monkeypatch, "int8", "int4")
     with pytest.raises(NearfutureError, match=r"in 'int4', only in float32, int8: .* quantize"):
         Engine(Bundle.open(digits), precision="int4")
     with pytest.raises(NearfutureError, match="in 'int8', only in float32: make a copy"):
@@ -55,17 +56,17 @@ def test_the_way_to_a_precision_that_is_not_there_can_be_gone(tmp_path: Path) ->
     folder = Path(shutil.copytree(MODELS / "digits", tmp_path / "a model"))
     archive = zipped(folder, tmp_path / "model.zip")
     for source, wanted in (
-        ("digits", ["digits", "--precision", "int4", "--to", "FOLDER"]),
-        (archive, [str(archive), "--precision", "int4", "--to", "FOLDER"]),
-        (folder, [str(folder), "--precision", "int4"]),
+        ("digits", ["digits", "--precision", "int8", "--to", "FOLDER"]),
+        (archive, [str(archive), "--precision", "int8", "--to", "FOLDER"]),
+        (folder, [str(folder), "--precision", "int8"]),
     ):
         with pytest.raises(NearfutureError) as told:
-            load(source, precision="int4")
+            load(source, precision="int8")
         words = shlex.split(str(told.value).split("nearfuture quantize ")[1])
         assert words == wanted
     with pytest.raises(SystemExit, match="0"):
         main(["quantize", *words])
-    load(folder, precision="int4")
+    load(folder, precision="int8")
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -33,12 +33,13 @@ def quantize(
     """Add low-precision twins to a streaming bundle: faster, smaller, their error measured.
 
     int8 is for many streams at once, int4 for up to about four of a wide model. Only large matrix
-    products change. Every other recording sets the scales, the others measure the error.
+    products change. Every other recording sets the scales, the others measure the error. One of
+    several precisions that this processor does not offer is named and left out: the exit code is 1.
 
     Args:
         model: The bundle: a folder, which gets the twins; or a bundled model or a zip file with
             --to.
-        precision: int8, int4, or both between commas.
+        precision: int8, int4, or both between commas; auto is what this processor offers of them.
         data: Recordings like those that will be heard, with their texts: a folder, a list of them
             (CSV, TSV, JSON lines), a Kaldi directory or a manifest of Lhotse. Without any, noise
             and synthetic voices that say digits have to do, and there is no error rate.
@@ -53,9 +54,20 @@ def quantize(
     from nearfuture.export import quantize as add_twins
     from nearfuture.export.quantization import check_precisions
     from nearfuture.runtime import Bundle
+    from nearfuture.runtime.precision import LOW_PRECISIONS
+    from nearfuture.runtime.processor import AUTO, UnsupportedPrecision
 
-    precisions = list(dict.fromkeys(precision.split(",")))
-    check_precisions(precisions)
+    refused: list[UnsupportedPrecision] = []
+    precisions = []
+    asked = LOW_PRECISIONS if precision == AUTO else dict.fromkeys(precision.split(","))
+    for one in asked:
+        try:
+            check_precisions([one])
+            precisions.append(one)
+        except UnsupportedPrecision as error:
+            refused.append(error)
+    if not precisions:
+        raise refused[0]
     if limit is not None and (data is None or limit < 2):
         raise NearfutureError("--limit is a number of recordings of --data, from 2")
     bundle = Bundle.open(model)
@@ -67,8 +79,15 @@ def quantize(
     folder = bundle.folder
     if to is not None:
         folder = _copied(bundle.folder, to)
+    errors: dict[str, Precision] = {}
     try:
-        errors = add_twins(folder, precisions, sounds)
+        for one in precisions:
+            try:
+                errors |= add_twins(folder, [one], sounds)
+            except UnsupportedPrecision as error:  # the whole graph told what a product did not
+                refused.append(error)
+        if not errors:
+            raise refused[-1]
     except BaseException:
         if to is not None:
             shutil.rmtree(to, ignore_errors=True)
@@ -76,6 +95,10 @@ def quantize(
     console = Console()
     console.print(_table(errors, folder))
     console.print(Text(f"written: {folder} ({next(iter(errors.values())).audio})"))
+    for told in refused:
+        print(f"nearfuture: left out: {told}", file=sys.stderr)
+    if refused and precision != AUTO:
+        sys.exit(1)
 
 
 def _copied(source: Path, to: Path) -> Path:

@@ -17,7 +17,7 @@ import torch
 from nearfuture.budget import ReceptiveField, algorithmic_latency
 from nearfuture.error import NearfutureError
 from nearfuture.export.offline import OfflineGraph
-from nearfuture.export.quantization import PRECISIONS, check_precisions, quantize
+from nearfuture.export.quantization import check_precisions, quantize
 from nearfuture.export.sounds import Sounds
 from nearfuture.export.streaming import FinishGraph, StepGraph
 from nearfuture.export.translation import translate
@@ -26,6 +26,7 @@ from nearfuture.export.verification import verify
 from nearfuture.export.weights import WeightFile
 from nearfuture.layers import Recurrent
 from nearfuture.runtime.manifest import Manifest, StoredFile
+from nearfuture.runtime.precision import LOW_PRECISIONS
 from nearfuture.speech import Recognizer
 
 __all__ = ["export_bundle"]
@@ -37,7 +38,7 @@ _FILES = (
     "offline.onnx",
     "weights.bin",
     "weights.safetensors",
-    *(name for precision in PRECISIONS for name in twin_files(precision)),
+    *(name for precision in LOW_PRECISIONS for name in twin_files(precision)),
 )
 """Everything a bundle may consist of: nothing of an older export is left beside a new one."""
 
@@ -76,6 +77,7 @@ def export_bundle(
         The folder.
 
     Raises:
+        UnsupportedPrecision: for a precision that this processor does not offer.
         NearfutureError: if the graphs do not agree with the model, a value is not plain JSON, or a
             twin cannot be made.
     """

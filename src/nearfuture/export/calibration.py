@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nearfuture.export.listening import heard
 from nearfuture.runtime import Bundle, Engine
-from nearfuture.runtime.engine import session_options
+from nearfuture.runtime.session import session_options
 
 __all__ = ["largest_activations"]
 

@@ -17,6 +17,7 @@ from nearfuture.export.sounds import Sounds
 from nearfuture.runtime import Bundle, Engine
 from nearfuture.runtime.manifest import Manifest
 from nearfuture.runtime.precision import Precision
+from nearfuture.runtime.processor import UnsupportedPrecision
 from nearfuture.text import ErrorRate, character_errors
 
 __all__ = ["compare"]
@@ -33,8 +34,8 @@ def compare(bundle: Bundle, precision: str, sounds: Sounds) -> Precision:
         sounds: `measuring` is streamed through both.
 
     Raises:
-        NearfutureError: where a row's bits depend on its batch on this processor, or where the twin
-            gives no finite log-probabilities.
+        UnsupportedPrecision: where a row's bits depend on its batch on this processor.
+        NearfutureError: where the twin gives no finite log-probabilities.
     """
     expected = heard(Engine(bundle), sounds.measuring)
     twin = Engine(bundle, precision=precision)
@@ -79,7 +80,7 @@ def _refuse_company(
     (alone,) = heard(engine, [recordings[b]])
     for tau, values in alone.items():
         if not np.array_equal(values, together[b][tau]):
-            raise NearfutureError(
+            raise UnsupportedPrecision(
                 f"in {precision} a stream's results depend on the streams beside it on this "
                 f"processor: ONNX Runtime has no kernel here that keeps rows apart; leave "
                 f"{precision} out"

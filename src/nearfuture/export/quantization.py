@@ -19,20 +19,26 @@ from nearfuture.export.sounds import Sounds, bundled_sounds
 from nearfuture.export.twin import GRAPHS, replaceable, twin_files, write_twin
 from nearfuture.runtime import Bundle, Manifest
 from nearfuture.runtime.bundle import MANIFEST
-from nearfuture.runtime.precision import Precision
+from nearfuture.runtime.precision import LOW_PRECISIONS, Precision
+from nearfuture.runtime.processor import refuse_unsupported
 
-__all__ = ["PRECISIONS", "check_precisions", "quantize"]
+__all__ = ["check_precisions", "quantize"]
 
-PRECISIONS = ("int8", "int4")
 _UNMEASURED = Precision(worst=0, mean=0, changed_percent=0, frames=0, audio="")
 
 
 def check_precisions(precisions: Sequence[str]) -> None:
-    """Raise for a precision that there is no way to make."""
+    """Raise for a precision that there is no way to make, here or anywhere.
+
+    Raises:
+        UnsupportedPrecision: for one that this processor does not offer.
+        NearfutureError: for one that there is not.
+    """
     for one in precisions:
-        if one not in PRECISIONS:
-            known = " or ".join(PRECISIONS)
+        if one not in LOW_PRECISIONS:
+            known = " or ".join(LOW_PRECISIONS)
             raise NearfutureError(f"there is no precision {one!r}: choose {known}")
+        refuse_unsupported(one)
 
 
 def quantize(
@@ -54,8 +60,10 @@ def quantize(
         The error of each.
 
     Raises:
+        UnsupportedPrecision: for one whose rows are not bit-independent on this processor; nothing
+            is changed where it is known beforehand.
         NearfutureError: for a bundle that is bidirectional, a zip file, or too small to gain
-            anything, and where a twin's rows are not bit-independent on this processor.
+            anything.
     """
     check_precisions(precisions)
     folder = Path(folder)

@@ -56,6 +56,7 @@ class Dispatcher:
 
     Raises:
         NotStreamable: for a bidirectional bundle.
+        UnsupportedPrecision: for a precision that this processor does not offer.
         NearfutureError: for a precision that the bundle does not have, where ONNX Runtime cannot
             load a graph, for limits that are not positive, and for less than one thread.
 
@@ -92,8 +93,8 @@ class Dispatcher:
             raise NearfutureError(f"threads is {threads}: a call needs at least one")
         self.manifest = bundle.manifest
         self.threads = physical_cores() if threads is None else threads
-        self.precision = precision
         engine = Engine(bundle, threads=self.threads, precision=precision)
+        self.precision = engine.precision
         self._previews = min(engine.heads)
         self._most_waiting_s = most_waiting_s
         self._batch = Batch(engine, most_streams)

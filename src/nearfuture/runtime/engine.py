@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.precision import FLOAT32, graph_name
+from nearfuture.runtime.processor import AUTO, fastest, refuse_unsupported
+from nearfuture.runtime.session import session_options
 
 __all__ = ["Engine", "OfflineEngine", "Outputs", "State", "row"]
 
@@ -35,23 +37,26 @@ class Engine:
     Args:
         bundle: of a streaming model.
         threads: of one call; more than one pays only for wide models.
-        precision: `float32`, or a low precision that the bundle has twins of its graphs in.
+        precision: `float32`, or a low precision that the bundle has twins of its graphs in; `auto`
+            is the fastest of them that this processor offers.
 
     Attributes:
+        precision: the one that runs.
         heads: the lookahead τ of each, in frames.
         quantum_samples: Q, the most samples a row may advance in one step.
 
     Raises:
         NotStreamable: for a bidirectional bundle.
+        UnsupportedPrecision: for a precision whose rows are no strangers on this processor.
         NearfutureError: for a precision that the bundle does not have, and where ONNX Runtime
             cannot load a graph.
     """
 
     def __init__(self, bundle: Bundle, *, threads: int = 1, precision: str = FLOAT32) -> None:
         refuse_bidirectional(bundle)
-        check_precision(bundle, precision)
-        self._step = self._open(bundle, graph_name("step.onnx", precision), threads)
-        self._finish = self._open(bundle, graph_name("finish.onnx", precision), threads)
+        self.precision = choose_precision(bundle, precision)
+        self._step = self._open(bundle, graph_name("step.onnx", self.precision), threads)
+        self._finish = self._open(bundle, graph_name("finish.onnx", self.precision), threads)
         try:
             about = self._step.get_modelmeta().custom_metadata_map
             self._leaves = json.loads(about["nearfuture.state"])
@@ -151,11 +156,19 @@ def refuse_bidirectional(bundle: Bundle) -> None:
         )
 
 
-def check_precision(bundle: Bundle, precision: str) -> None:
-    """Raise where the bundle has no graphs in this precision."""
+def choose_precision(bundle: Bundle, precision: str) -> str:
+    """The precision of a bundle's graphs that runs where this one is asked for.
+
+    Raises:
+        UnsupportedPrecision: for one that this processor does not offer.
+        NearfutureError: for one that the bundle does not have.
+    """
     manifest = bundle.manifest
+    if precision == AUTO:
+        return fastest(manifest.precisions)
+    refuse_unsupported(precision)
     if precision in (FLOAT32, *manifest.precisions):
-        return
+        return precision
     there = ", ".join((FLOAT32, *manifest.precisions))
     command = f"nearfuture quantize {shlex.quote(bundle.source)} --precision {precision}"
     if manifest.kind != "streaming":
@@ -167,17 +180,6 @@ def check_precision(bundle: Bundle, precision: str) -> None:
     raise NearfutureError(
         f"{manifest.name} has no graphs in {precision!r}, only in {there}: {way_out}"
     )
-
-
-def session_options(threads: int) -> Any:
-    """How ONNX Runtime runs our graphs."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.execution_mode = ort.ExecutionMode.ORT_SEQUENTIAL
-    options.log_severity_level = 3  # errors only
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return options
 
 
 def _session(bundle: Bundle, name: str, threads: int) -> ort.InferenceSession:

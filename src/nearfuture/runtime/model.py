@@ -16,7 +16,7 @@ from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.engine import (
     Engine,
     OfflineEngine,
-    check_precision,
+    choose_precision,
     refuse_bidirectional,
 )
 from nearfuture.runtime.manifest import Manifest
@@ -40,11 +40,11 @@ def load(source: str | Path, budget_ms: float | None = None, *, precision: str =
         budget_ms: worst-case algorithmic latency allowed, everything included; the model's largest
             lookahead, its most accurate head, unless given.
         precision: of the graphs: `float32`, or one of the bundle's `manifest.precisions`, which say
-            how far they are from it.
+            how far they are from it; `auto` is the fastest of them that this processor offers.
 
     Raises:
-        NearfutureError: if the bundle cannot be opened, has no graphs in this precision, or cannot
-            keep the budget; the message names the smallest it can keep.
+        NearfutureError: if the bundle cannot be opened, has no graphs in this precision, this
+            processor does not offer it, or no head keeps the budget; the message names the way out.
     """
     return Model(Bundle.open(source), budget_ms=budget_ms, precision=precision)
 
@@ -78,7 +78,7 @@ class Model:
         else:
             if budget_ms is not None:
                 largest_lookahead(budget_ms, {0: math.inf})  # says why no budget can be kept
-            check_precision(bundle, precision)
+            choose_precision(bundle, precision)
             self._offline = OfflineEngine(bundle)
 
     @property

@@ -8,10 +8,13 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FLOAT32", "Precision", "graph_name"]
+__all__ = ["FLOAT32", "LOW_PRECISIONS", "Precision", "graph_name"]
 
 FLOAT32 = "float32"
 """The precision that every bundle has."""
+
+LOW_PRECISIONS = ("int8", "int4")
+"""Those that twins can be made in, the fastest for many streams first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*")
 

@@ -306,3 +306,14 @@ def test_a_variable_that_is_set_but_empty_does_not_open_the_server(
 ) -> None:
     monkeypatch.setenv("NEARFUTURE_API_KEY", key)
     assert "NEARFUTURE_API_KEY is set but empty" in fails(capsys, "--port", "0")
+
+
+def test_auto_says_which_precision_it_chose() -> None:
+    command = [sys.executable, "-m", "nearfuture", "serve", "--port", "0", "--precision", "auto"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, encoding="utf-8") as server:
+        try:
+            assert server.stderr is not None
+            assert server.stderr.readline() == "nearfuture computes digits in float32\n"
+            assert server.stderr.readline().startswith("nearfuture serves digits at http://")
+        finally:
+            server.kill()

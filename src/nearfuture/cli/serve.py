@@ -64,7 +64,8 @@ def serve(
         host: The address to listen on; 0.0.0.0 is all of this machine's.
         port: The port of all protocols, each at its own path; 0 is any that is free.
         listen: NAME=PORT gives a protocol a port of its own, for clients that want its root.
-        precision: Of the graphs, as the bundle has them.
+        precision: Of the graphs, as the bundle has them; auto is the fastest of them that this
+            processor offers.
         threads: Of the engine; the physical cores unless given.
         silence_ms: Of a pause that ends an utterance, for clients that ask for nothing else.
         longest_ms: Of an utterance, likewise.
@@ -88,6 +89,7 @@ def serve(
     import asyncio
 
     from nearfuture.decoding import Endpoint
+    from nearfuture.runtime.processor import AUTO
     from nearfuture.serving import log as logging
     from nearfuture.serving.limits import Limits, Settings
     from nearfuture.serving.server import Address, bound
@@ -137,9 +139,10 @@ def serve(
     addresses = [Address(host, port), *(_address(host, one) for one in listen)]
     bundles = _bundles(model, budget_ms)
     sockets = bound(addresses)
-    logging.configure(log)
+    restore_log = logging.configure(log)
     # The event loop lets go of the interpreter at every socket, and would then wait 5 ms each time
     # for the engine's thread to do the same.
+    switch_s = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     dispatchers: dict[str, Dispatcher] = {}
     try:
@@ -154,6 +157,10 @@ def serve(
         tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
 
         def started() -> None:
+            if precision == AUTO:
+                for name, dispatcher in dispatchers.items():
+                    told = f"nearfuture computes {name} in {dispatcher.precision}"
+                    print(told, file=sys.stderr, flush=True)
             for line in lines:
                 print(f"nearfuture serves {line}", file=sys.stderr, flush=True)
 
@@ -165,6 +172,8 @@ def serve(
             one.close()
         for dispatcher in dispatchers.values():
             dispatcher.close(drain=False)
+        sys.setswitchinterval(switch_s)
+        restore_log()
 
 
 def _end_within(seconds: float) -> None:

@@ -6,6 +6,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Literal
 
 __all__ = ["configure"]
@@ -13,21 +14,32 @@ __all__ = ["configure"]
 Style = Literal["text", "json"]
 
 
-def configure(style: Style, *, level: int = logging.INFO) -> None:
+def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
     """Log to stderr what this package and uvicorn have to say.
 
     Args:
         style: `json` for one object a line, with `time`, `level`, `logger`, `message` and what
             belongs to it; `text` for a line to read.
         level: the least important that is logged.
+
+    Returns:
+        What puts both loggers back: a log that outlives its server writes to a stream of the past.
     """
+    loggers = [logging.getLogger(name) for name in ("nearfuture", "uvicorn")]
+    before = [(one.handlers, one.propagate, one.level) for one in loggers]
+
+    def restore() -> None:
+        for logger, (handlers, propagate, least) in zip(loggers, before, strict=True):
+            logger.handlers, logger.propagate = handlers, propagate
+            logger.setLevel(least)
+
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_Json() if style == "json" else _Text())
-    for name in ("nearfuture", "uvicorn"):
-        logger = logging.getLogger(name)
+    for logger in loggers:
         logger.handlers = [handler]
         logger.propagate = False
-        logger.setLevel(level if name == "nearfuture" else max(level, logging.WARNING))
+        logger.setLevel(level if logger.name == "nearfuture" else max(level, logging.WARNING))
+    return restore
 
 
 def _when(record: logging.LogRecord) -> str:

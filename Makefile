@@ -2,6 +2,7 @@
 #   make demo       transcribe with the base install (no torch)
 #   make test       lint, types, doctests and all quick tests
 #   make test-all   the slow tests too
+#   make coverage   the quick tests, and which lines they run: half as long again
 #   make mutants    show that the tests can fail
 #   make bench      every benchmark: a table each, then one JSON line
 #   make compare    another library's checker beside our laws, in an environment of its own
@@ -11,7 +12,8 @@ PYTHON ?= python3
 TORCH ?= torch==2.13.0
 
 BIN := .venv/bin
-PIP_OPTIONS := --quiet --disable-pip-version-check
+# What pip compiles, it compiles on one core, and most of it is never imported.
+PIP_OPTIONS := --quiet --disable-pip-version-check --no-compile
 BENCHMARKS := $(filter-out benchmarks/_% benchmarks/against_%,$(wildcard benchmarks/*.py))
 
 # Before 3.13, Python reads the path of an editable install in the locale's encoding, and in C, asked
@@ -21,7 +23,7 @@ unexport LC_ALL
 export LANG := C
 endif
 
-.PHONY: demo test test-all mutants bench compare lint clean
+.PHONY: demo test test-all coverage mutants bench compare lint clean
 
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
@@ -31,10 +33,13 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 COVERAGE := --cov --cov-report=term:skip-covered
 
 test: lint
-	$(PYTEST) -m "not slow" $(COVERAGE)
+	$(PYTEST) -m "not slow"
 
 test-all: lint
 	$(PYTEST) $(COVERAGE)
+
+coverage: .venv/installed
+	$(PYTEST) -m "not slow" $(COVERAGE)
 
 mutants: .venv/installed
 	$(BIN)/python -m tests.mutants
@@ -63,6 +68,8 @@ clean:
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)"
 	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,dev]"
+	# Here rather than in the tests, where a warning about another's syntax would be an error.
+	-$(BIN)/python -W ignore -m compileall -qq -j 0 .venv/lib
 	touch $@
 
 .venv-compare/installed: pyproject.toml benchmarks/against_sequence_layers.txt

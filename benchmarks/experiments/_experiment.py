@@ -48,8 +48,8 @@ def trained(request: Request) -> Path:
     note = request.folder / "trained.json"
     request.folder.mkdir(parents=True, exist_ok=True)
     began = time.time()
-    before = json.loads(note.read_text()) if note.exists() else {**about(), "seconds": 0.0}
-    note.write_text(json.dumps(before) + "\n")
+    before = json.loads(note.read_text("utf-8")) if note.exists() else {**about(), "seconds": 0.0}
+    note.write_text(json.dumps(before) + "\n", "utf-8")
     last = [0.0]
 
     def tell(name: str, message: Note | Progress) -> None:
@@ -70,7 +70,7 @@ def trained(request: Request) -> Path:
         train(request, Group(), tell=tell)
     finally:
         seconds = before["seconds"] + time.time() - began
-        note.write_text(json.dumps({**before, "seconds": seconds}) + "\n")
+        note.write_text(json.dumps({**before, "seconds": seconds}) + "\n", "utf-8")
     return request.folder
 
 
@@ -131,7 +131,7 @@ def provenance(folders: Mapping[str, Path]) -> str:
     """When, where and for how long the models were trained, as a Markdown list."""
     lines = []
     for name, folder in folders.items():
-        note: dict[str, Any] = json.loads((folder / "trained.json").read_text())
+        note: dict[str, Any] = json.loads((folder / "trained.json").read_text("utf-8"))
         lines.append(
             f"* {name}: commit {note['commit']}, {note['processor']}, one thread, "
             f"{note['seconds'] / 60:.0f} minutes"

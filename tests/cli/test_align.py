@@ -36,7 +36,9 @@ def folder(tmp_path: Path) -> Path:
     """Two recordings with their texts beside them."""
     for clip, said in ((CLIP, SAID), (OTHER, OTHER_SAID)):
         shutil.copy(clip, tmp_path / clip.name)
-        (tmp_path / clip.with_suffix(".txt").name).write_text(f"\ufeff{said.title()}.\r\n")
+        (tmp_path / clip.with_suffix(".txt").name).write_text(
+            f"\ufeff{said.title()}.\r\n", encoding="utf-8"
+        )
     return tmp_path
 
 

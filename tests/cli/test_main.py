@@ -52,8 +52,7 @@ def test_an_interrupt_is_quiet_and_exit_code_130(
         ("--version",),
         ("budget",),
         ("budget", "--json"),
-        ("audit", "digits", "--at-most", "1000ms", "--lookahead-only"),
-        ("audit", "digits", "--at-most", "1ms", "--lookahead-only", "--json"),
+        ("audit", "digits", "--at-most", "1ms", "--lookahead-only"),
     ],
     ids=" ".join,
 )

@@ -11,7 +11,7 @@ from tests.laws.registry import ALL
 # Shrinking takes minutes: the slow tests do it.
 quick = settings(
     derandomize=True,
-    max_examples=4,
+    max_examples=3,
     deadline=None,
     database=None,
     phases=[Phase.explicit, Phase.generate],

@@ -175,8 +175,8 @@ def test_a_layer_that_cannot_stream_and_says_so_with_another_error_is_told_so() 
     )
 
 
-@pytest.mark.parametrize("kind", [dict, OrderedDict])
-def test_hidden_state_shows_in_whatever_an_attribute_keeps_it(kind: type) -> None:
+@pytest.mark.parametrize("law", [laws.any_partition, laws.rows_are_strangers])
+def test_hidden_state_shows_in_whatever_an_attribute_keeps_it(law: laws.Law) -> None:
     class Counts(zoo.Frames):
         """The third step, and every later one, is doubled."""
 
@@ -189,18 +189,18 @@ def test_hidden_state_shows_in_whatever_an_attribute_keeps_it(kind: type) -> Non
             y, n = self(x, lengths)
             return y * (1 + (self.seen["steps"] > 2)), n, state
 
-    for law in (laws.any_partition, laws.rows_are_strangers):
+    said = []
+    for kind in (dict, OrderedDict):
         with pytest.raises(laws.LawBroken) as caught:
-            law(lambda: Counts(kind()))
-        assert "from one call to the next" not in str(caught.value)
-        with pytest.raises(laws.LawBroken) as plain:
-            law(lambda: Counts({}))
-        assert str(caught.value) == str(plain.value)
+            law(lambda kind=kind: Counts(kind()))
+        said.append(str(caught.value))
+    assert said[0] == said[1]
+    assert "from one call to the next" not in said[0]
 
 
 def test_a_right_layer_passes() -> None:
-    inner = Serial(Lookahead(4, (0, 2)).at(2), LSTM(4, 4))
-    laws.check(Serial(Convolution(2, 4, left=1, right=1, stride=2), Residual(inner)), seed=1)
+    inner = Residual(Serial(Lookahead(2, (0, 2)).at(2), LSTM(2, 2)))
+    laws.check(Serial(Convolution(2, 2, left=1, right=1, stride=2), inner), seed=1, examples=1)
 
 
 def test_a_layer_that_changes_from_call_to_call_is_told_so() -> None:

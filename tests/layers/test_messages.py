@@ -99,11 +99,11 @@ def test_a_layer_without_a_recurrence_has_no_summary(layer: Serial) -> None:
 
 
 def test_a_module_that_is_not_pointwise_is_found_out() -> None:
-    from nearfuture.laws import LawBroken, check
+    from nearfuture.laws import LawBroken, any_partition
 
     class Mean(nn.Module):
         def forward(self, x: Tensor) -> Tensor:
             return x - x.mean(dim=1, keepdim=True)
 
     with pytest.raises(LawBroken):
-        check(Pointwise(Mean(), 3))
+        any_partition(Pointwise(Mean(), 3))

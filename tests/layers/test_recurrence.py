@@ -135,7 +135,8 @@ def test_gradients_through_the_batch_norm_are_the_true_ones(kind: str, training:
     layer = made(kind, batch_norm=True).train(training)
     x = batch().requires_grad_()
     sources = (x, layer.weight_ih, layer.weight_hh, layer.norm.weight, layer.norm.bias)  # type: ignore[union-attr]
-    assert torch.autograd.gradcheck(lambda x, *_: layer(x, N)[0], sources)
+    # A random combination of all gradients: the whole Jacobian costs 50 times as much.
+    assert torch.autograd.gradcheck(lambda x, *_: layer(x, N)[0], sources, fast_mode=True)
 
 
 @cells

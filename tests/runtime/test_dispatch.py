@@ -52,7 +52,7 @@ def test_32_random_streams_are_each_as_alone(
         budget = budgets[random.integers(len(budgets))]
         budget = None if budget is None else budget + 5.0  # for the resampler
         signal = SIGNALS[random.integers(len(SIGNALS))]
-        samples = signal[: random.integers(0, 9000)]
+        samples = signal[: random.integers(0, 4500)]
         plans.append((rate, budget, samples, cuts(len(samples), random), random.integers(0, 20)))
 
     def feed(stream: LiveStream, samples: np.ndarray, sizes: list[int], pause_ms: int) -> None:
@@ -342,7 +342,7 @@ def test_two_callers_of_one_stream_lose_nothing(dispatcher: Dispatcher) -> None:
     assert listener.events[-1].audio_ms == 4 * 50 * 10
 
 
-def test_thousands_of_streams_leave_memory_flat(bundle: Bundle) -> None:
+def test_hundreds_of_streams_leave_memory_flat(bundle: Bundle) -> None:
     with Dispatcher(bundle, threads=1, most_streams=4, most_load=1e6) as dispatcher:
 
         def serve(streams: int) -> int:
@@ -358,18 +358,18 @@ def test_thousands_of_streams_leave_memory_flat(bundle: Bundle) -> None:
             gc.collect()
             return tracemalloc.get_traced_memory()[0]
 
-        serve(100)
+        serve(50)
         tracemalloc.start()
         try:
-            before = serve(500)
-            after = serve(1500)
+            before = serve(100)
+            after = serve(400)
         finally:
             tracemalloc.stop()
         stats = dispatcher.stats()
-    assert (stats.opened, stats.closed, stats.streams) == (2100, 2100, 0)
+    assert (stats.opened, stats.closed, stats.streams) == (550, 550, 0)
     assert len(dispatcher._batch.pool._free) == 4
     # The window of latencies fills up meanwhile: 32 bytes a float and its place.
-    assert after - before < 1500 * 3 * 40
+    assert after - before < 400 * 3 * 40
 
 
 def test_a_gate_that_holds_nothing_changes_nothing(dispatcher: Dispatcher, model: Model) -> None:

@@ -130,7 +130,7 @@ def _check_file(path: Path | None) -> None:
         return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a").close()
+        path.open("a", encoding="utf-8").close()
     except OSError as error:
         raise NearfutureError(f"--json {path} cannot be written: {error.strerror}") from error
 

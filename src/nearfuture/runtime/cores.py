@@ -35,7 +35,7 @@ def physical_cores(*, cpus: Path = _CPUS, groups: Path = _GROUPS) -> int:
 
 def _siblings(cpus: Path, cpu: int) -> str:
     try:
-        return (cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text().strip()
+        return (cpus / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text("ascii").strip()
     except OSError:
         return str(cpu)
 
@@ -45,10 +45,10 @@ def _quota(groups: Path) -> float:
     one, two = groups / "cpu", groups / "cpu.max"
     try:
         if two.exists():
-            quota, period = two.read_text().split()
+            quota, period = two.read_text("ascii").split()
         else:
-            quota = (one / "cpu.cfs_quota_us").read_text()
-            period = (one / "cpu.cfs_period_us").read_text()
+            quota = (one / "cpu.cfs_quota_us").read_text("ascii")
+            period = (one / "cpu.cfs_period_us").read_text("ascii")
         share = float(quota) / float(period)  # "max", or -1, is no limit
     except (OSError, ValueError, ZeroDivisionError):
         return math.inf

@@ -124,7 +124,7 @@ def main() -> None:
     model = load("digits")
     served_clients = [one for one in found if one.refused is None]
     exact = sum(
-        one.text == model.transcribe(tape(one.client, options.seconds)).committed
+        one.text == model.transcribe(tape(one.client, options.seconds)).text
         for one in served_clients
     )
     closes = Counter(str(one.close) for one in found)

@@ -59,7 +59,7 @@ def url(port: int) -> str:
 
 
 def test_sigterm_lets_streams_finish_and_ends_with_0() -> None:
-    expected = load("digits", 400).transcribe(SPEECH).committed
+    expected = load("digits", 400).transcribe(SPEECH).text
     with process("--port", "0", "--budget", "400", "--log", "json") as (server, (port,)):
         with connect(url(port), compression=None) as client:
             assert hello(client)["budget"]["worst_ms"] == 375.0
@@ -117,7 +117,7 @@ def test_killed_and_started_again_on_the_same_port() -> None:
             other.send(SPEECH.tobytes())
             send(other, "finish")
             text = transcript(until_the_end(other))
-    assert text == load("digits", 400).transcribe(SPEECH).committed
+    assert text == load("digits", 400).transcribe(SPEECH).text
 
 
 def test_a_client_that_connects_again_goes_on_where_its_last_final_text_ended() -> None:
@@ -160,8 +160,8 @@ def test_a_client_that_connects_again_goes_on_where_its_last_final_text_ended() 
 
             assert soon(again, 60)
     model = load("digits", 400)
-    first = model.transcribe(speech[: ends[0]]).committed
-    assert " ".join(texts) == f"{first} {model.transcribe(speech[ends[0] :]).committed}"
+    first = model.transcribe(speech[: ends[0]]).text
+    assert " ".join(texts) == f"{first} {model.transcribe(speech[ends[0] :]).text}"
 
 
 def test_a_port_of_its_own_and_a_key_from_the_environment() -> None:

@@ -28,7 +28,7 @@ def recording(protocol: Any, name: str) -> Recording:
     audio = read(SAMPLES / f"{name}.flac")
     to = rate_sent(protocol, audio.rate)
     said = load("digits").transcribe(Recording.of("", audio.samples, audio.rate, to=to).pcm, to)
-    return Recording.of(name, audio.samples, audio.rate, to=to, text=said.committed)
+    return Recording.of(name, audio.samples, audio.rate, to=to, text=said.text)
 
 
 def where(served: Served, protocol: Any) -> str:

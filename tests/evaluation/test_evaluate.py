@@ -26,7 +26,7 @@ def test_the_twin_writes_what_it_transcribes(heard: Evaluation) -> None:
         audio = read(item.path)
         event = twin.transcribe(audio.samples, audio.rate)
         assert one.twin is not None
-        assert (one.twin.text, one.twin.words) == (event.committed, event.words)
+        assert (one.twin.text, one.twin.words) == (event.text, event.words)
 
 
 def test_the_twin_says_where_the_words_of_the_reference_are(heard: Evaluation) -> None:

@@ -5,8 +5,7 @@ import pytest
 
 from nearfuture.audio import read, resample
 from nearfuture.decoding import Greedy, text
-from nearfuture.runtime import Model, load
-from nearfuture.runtime import model as module
+from nearfuture.runtime import Model, load, offline
 from nearfuture.runtime.bundle import MODELS
 
 SAMPLES = sorted((MODELS.parent / "samples").glob("*.flac"))
@@ -25,7 +24,7 @@ def test_they_read_as_the_transcript(name: str, rate: int) -> None:
     log_probs = model.log_probs(samples, rate)
     tokens, _ = Greedy().step(log_probs, Greedy().start())
     event = model.transcribe(samples, rate)
-    assert text(tokens, model.manifest.vocabulary, frame_ms=40.0) == event.committed != ""
+    assert text(tokens, model.manifest.vocabulary, frame_ms=40.0) == event.text != ""
     np.testing.assert_allclose(np.exp(log_probs).sum(axis=1), 1, atol=1e-5)
 
 
@@ -44,14 +43,14 @@ def test_windows_give_the_frames_of_the_whole(
     samples = np.concatenate([read(path).samples for path in SAMPLES])
     samples = samples[: 320 * (len(samples) // 320 - 2) + odd]
     whole = digits.log_probs(samples)
-    monkeypatch.setattr(module, "_WINDOW_S", window_s)
-    monkeypatch.setattr(module, "_CONTEXT_S", 20.0)
+    monkeypatch.setattr(offline, "_WINDOW_S", window_s)
+    monkeypatch.setattr(offline, "_CONTEXT_S", 20.0)
     np.testing.assert_allclose(np.exp(digits.log_probs(samples)), np.exp(whole), atol=1e-5)
 
 
 def test_windows_need_their_context(digits: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     samples = np.concatenate([read(path).samples for path in SAMPLES])
     whole = digits.log_probs(samples)
-    monkeypatch.setattr(module, "_WINDOW_S", 2.0)
-    monkeypatch.setattr(module, "_CONTEXT_S", 0.2)
+    monkeypatch.setattr(offline, "_WINDOW_S", 2.0)
+    monkeypatch.setattr(offline, "_CONTEXT_S", 0.2)
     assert abs(np.exp(digits.log_probs(samples)[: len(whole) - 9]) - np.exp(whole[:-9])).max() > 0.1

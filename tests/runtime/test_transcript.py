@@ -16,7 +16,7 @@ VOCABULARY = Vocabulary((" ", "a", "b"))
 EMPTY = Transcript(vocabulary=VOCABULARY, frame_ms=40.0, centre_ms=27.5)
 # Some silences are long enough to end a word.
 FRAMES = st.lists(
-    st.one_of(st.integers(0, len(VOCABULARY) - 1).map(lambda best: [best]), st.just([0] * 19)),
+    st.one_of(st.integers(0, len(VOCABULARY) - 1).map(lambda best: [best]), st.just([0] * 12)),
     max_size=40,
 ).map(lambda runs: [best for run in runs for best in run])
 

@@ -1,6 +1,5 @@
 """Utterances divide a text in time: put one behind another they are the text, for any timing."""
 
-import dataclasses
 from itertools import pairwise
 
 import numpy as np
@@ -16,12 +15,12 @@ from nearfuture.text import Vocabulary
 VOCABULARY = Vocabulary((" ", "a", "b"))
 EMPTY = Transcript(vocabulary=VOCABULARY, frame_ms=40.0, centre_ms=27.5)
 BLANK, SPACE, A, B = range(4)
-SYMBOLS = st.sampled_from([BLANK, BLANK, BLANK, SPACE, A, B])
-FRAMES = st.lists(SYMBOLS, max_size=60)
+SYMBOLS = st.sampled_from([[BLANK], [BLANK], [BLANK], [SPACE], [A], [B], [BLANK] * 12])
+FRAMES = st.lists(SYMBOLS, max_size=60).map(lambda runs: [best for run in runs for best in run])
 RULES = st.builds(
     lambda silence, longest: Endpoint(40.0 * silence, 40.0 * max(silence, longest)),
-    st.integers(1, 6),
-    st.integers(1, 30),
+    st.integers(1, 16),
+    st.integers(1, 40),
 )
 
 
@@ -35,10 +34,9 @@ def hear(
     rule: Endpoint | None,
     tail: int = 0,
     fast: list[int] | None = None,
-    empty: Transcript = EMPTY,
 ) -> list[Utterances]:
     """Frame by frame, the last `tail` frames at once; every value on the way."""
-    heard = [Utterances(empty, rule)]
+    heard = [Utterances(EMPTY, rule)]
     steps = [[b] for b in best[: len(best) - tail]] + [best[len(best) - tail :]]
     for t, step in enumerate(steps):
         preview = None if fast is None else read(fast[t : t + 1])
@@ -51,9 +49,9 @@ def ended(heard: list[Utterances]) -> list[Utterances]:
     return [one for one, after in pairwise(heard) if one.ends] + heard[-1:]
 
 
-def whole(best: list[int], pause_ms: float) -> str:
+def whole(best: list[int]) -> str:
     tokens, _ = Greedy().step(read(best), Greedy().start())
-    return text(tokens, VOCABULARY, frame_ms=40.0, pause_ms=pause_ms)
+    return text(tokens, VOCABULARY, frame_ms=40.0)
 
 
 @settings(max_examples=300)
@@ -62,7 +60,7 @@ def test_the_utterances_put_one_behind_another_are_the_text(
     best: list[int], rule: Endpoint, tail: int
 ) -> None:
     heard = hear(best, rule, tail=min(tail, len(best)))
-    assert "".join(one.committed for one in ended(heard)) == whole(best, rule.silence_ms)
+    assert "".join(one.committed for one in ended(heard)) == whole(best)
     assert [one.utterance for one in ended(heard)] == list(range(len(ended(heard))))
     for one in ended(heard)[:-1]:
         assert one.words
@@ -76,9 +74,8 @@ def test_words_are_those_of_the_whole_cut_at_the_borders(best: list[int], rule: 
     begins = 0
     for one in parts:
         mine = [token for token in tokens if begins <= token.frame < one.frames]
-        times = {"frame_ms": 40.0, "pause_ms": rule.silence_ms}
-        assert list(one.words) == words(mine, VOCABULARY, centre_ms=27.5, **times)
-        assert one.committed.strip() == text(mine, VOCABULARY, **times)
+        assert list(one.words) == words(mine, VOCABULARY, frame_ms=40.0, centre_ms=27.5)
+        assert one.committed.strip() == text(mine, VOCABULARY, frame_ms=40.0)
         begins = one.frames
 
 
@@ -99,9 +96,7 @@ def test_committed_text_only_grows_within_an_utterance(best: list[int], rule: En
 def test_what_is_shown_is_what_an_undivided_stream_shows(
     best: list[int], fast: list[int], rule: Endpoint
 ) -> None:
-    same_words = dataclasses.replace(EMPTY, pause_ms=rule.silence_ms)
-    divided = hear(best, rule, fast=fast)
-    undivided = hear(best, None, fast=fast, empty=same_words)
+    divided, undivided = hear(best, rule, fast=fast), hear(best, None, fast=fast)
     said = ""
     for one, other in zip(divided, undivided, strict=True):
         assert said + one.committed == other.committed
@@ -120,15 +115,19 @@ def test_a_pause_of_400_ms_does_not_end_an_utterance_and_one_of_800_does() -> No
     assert parts(20) == ["ab", " a"]
 
 
-@pytest.mark.parametrize(("silence_ms", "pause"), [(800, 20), (400, 10), (2000, 50), (2000, 20)])
-def test_a_silence_that_ends_an_utterance_or_lasts_800_ms_ends_the_word(
-    silence_ms: float, pause: int
+@pytest.mark.parametrize("rule", [None, Endpoint(), Endpoint(520), Endpoint(2000), Endpoint(120)])
+def test_a_silence_of_500_ms_ends_the_word_and_a_shorter_one_does_not(
+    rule: Endpoint | None,
 ) -> None:
-    heard = hear([A, B, *[BLANK] * pause, A, BLANK], Endpoint(silence_ms))
-    assert "".join(one.committed for one in ended(heard)) == "ab a"
-    assert [word.text for one in ended(heard) for word in one.words] == ["ab", "a"]
-    shorter = hear([A, B, *[BLANK] * 9, A, BLANK], Endpoint(silence_ms))
-    assert "".join(one.committed for one in ended(shorter)) == "aba"
+    def said(pause: int) -> tuple[str, list[str]]:
+        parts = ended(hear([A, B, *[BLANK] * pause, A, BLANK], rule))
+        text = "".join(one.committed for one in parts)
+        return text, [word.text for one in parts for word in one.words]
+
+    assert said(1500) == said(20) == said(13) == ("ab a", ["ab", "a"])
+    text, parts = said(12)
+    assert text == "aba"
+    assert parts == (["ab", "a"] if rule == Endpoint(120) else ["aba"])
 
 
 def test_a_space_within_the_silence_is_silence() -> None:

@@ -232,7 +232,7 @@ def test_a_protocol_may_have_a_port_of_its_own(engine: Dispatcher, offline: Mode
                 hello(client, budget_ms=400)
                 client.send(SPEECH.tobytes())
                 send(client, "finish")
-                assert transcript(rest(client)) == offline.transcribe(SPEECH).committed
+                assert transcript(rest(client)) == offline.transcribe(SPEECH).text
         other = Served(served.service, served.ports[1:], served.loop, served.stop)
         assert other.get("/health")[0] == 200
 
@@ -256,7 +256,7 @@ def test_tls(engine: Dispatcher, offline: Model) -> None:
         hello(client, budget_ms=400)
         client.send(SPEECH.tobytes())
         send(client, "finish")
-        assert transcript(rest(client)) == offline.transcribe(SPEECH).committed
+        assert transcript(rest(client)) == offline.transcribe(SPEECH).text
 
 
 @pytest.mark.parametrize("tls", [("no", "no"), (__file__, __file__)])

@@ -53,7 +53,7 @@ SPEECH = said("flite-slt-720", "flite-rms-991")
 
 def still_works(served: Served, offline: Model) -> None:
     updates = stream(served, SPEECH, budget_ms=400)
-    assert transcript(updates) == offline.transcribe(SPEECH).committed
+    assert transcript(updates) == offline.transcribe(SPEECH).text
 
 
 @pytest.mark.parametrize("heard", [0, 1, 4801, 9000])
@@ -101,7 +101,7 @@ def test_a_slow_reader_misses_no_final_and_delays_nobody(served: Served, offline
         send(client, "finish")
         still_works(served, offline)  # while this one reads nothing
         updates = until_the_end(client)
-    assert transcript(updates) == offline.transcribe(speech).committed
+    assert transcript(updates) == offline.transcribe(speech).text
     assert sum(update["final"] for update in updates) >= 12
 
 
@@ -138,7 +138,7 @@ def test_who_waits_for_a_slow_server_is_not_idle(offline: Model) -> None:
         engine._batch.step = slowly  # type: ignore[method-assign]
         updates = stream(served, SPEECH, budget_ms=400)
         slow.set()
-    assert transcript(updates) == offline.transcribe(SPEECH).committed
+    assert transcript(updates) == offline.transcribe(SPEECH).text
 
 
 def test_a_ping_of_the_protocol_keeps_it_alive(engine: Dispatcher) -> None:
@@ -196,7 +196,7 @@ def test_a_frame_as_large_as_may_be(served: Served, offline: Model) -> None:
         client.send(speech.tobytes())
         send(client, "finish")
         updates = until_the_end(client)
-    assert transcript(updates) == offline.transcribe(SPEECH).committed
+    assert transcript(updates) == offline.transcribe(SPEECH).text
     assert updates[-1]["audio_ms"] == len(speech) / 8
 
 
@@ -226,7 +226,7 @@ def test_reconnecting_in_crowds_at_the_limit(offline: Model, engine: Dispatcher)
             one.join(60)
         assert refused == ["busy"] * 50
         send(first, "finish")
-        assert transcript(until_the_end(first)) == offline.transcribe(SPEECH).committed
+        assert transcript(until_the_end(first)) == offline.transcribe(SPEECH).text
         second.close()
         assert soon(lambda: served.service.streams == 0)
         still_works(served, offline)
@@ -273,7 +273,7 @@ def test_more_than_may_wait_is_waited_for(offline: Model) -> None:
     speech = said(*["flite-slt-720", "flite-rms-991"] * 4)
     with dispatcher(most_waiting_s=1.0) as engine, running(engine, most_waiting_s=1.0) as served:
         updates = stream(served, speech, budget_ms=400)
-    assert transcript(updates) == offline.transcribe(speech).committed
+    assert transcript(updates) == offline.transcribe(speech).text
 
 
 def test_streams_at_once_are_strangers(served: Served, offline: Model) -> None:
@@ -290,7 +290,7 @@ def test_streams_at_once_are_strangers(served: Served, offline: Model) -> None:
         thread.start()
     for thread in threads:
         thread.join(120)
-    expected = [offline.transcribe(clip).committed for clip in clips]
+    expected = [offline.transcribe(clip).text for clip in clips]
     assert heard == {number: expected[number % 3] for number in range(9)}
 
 
@@ -351,7 +351,7 @@ def test_a_drain_lets_streams_finish_and_refuses_new_ones(
             assert other.protocol.close_code == 1012
         client.send(SPEECH[9000:].tobytes())
         send(client, "finish")
-        assert transcript(until_the_end(client)) == offline.transcribe(SPEECH).committed
+        assert transcript(until_the_end(client)) == offline.transcribe(SPEECH).text
         assert client.protocol.close_code == 1000
 
 
@@ -363,7 +363,7 @@ def test_who_does_not_finish_in_time_gets_the_tail_of_what_was_heard(
         client.send(SPEECH[:9000].tobytes())
         served.stop()
         updates = until_the_end(client)
-        assert transcript(updates) == offline.transcribe(SPEECH[:9000]).committed
+        assert transcript(updates) == offline.transcribe(SPEECH[:9000]).text
         assert updates[-1]["ended"]
         assert client.protocol.close_code in (1000, 1012)
 
@@ -410,7 +410,7 @@ def test_who_goes_on_talking_gets_the_tail_of_what_was_heard(
             assert last["ended"]
             heard = round(last["audio_ms"] * 8)
             speech = np.frombuffer(data, np.int16)[:heard]
-            assert last["committed"] == offline.transcribe(speech).committed != ""
+            assert last["committed"] == offline.transcribe(speech).text != ""
             assert client.protocol.close_code == 1000
 
 
@@ -448,7 +448,7 @@ def test_who_goes_on_talking_in_realtime_has_the_item_completed(
             assert completed["type"].endswith("transcription.completed")
             size = round(completed["usage"]["seconds"] * 8000)
             spoken = PcmReader("mulaw", rate=8000).read(data[:size])
-            assert completed["transcript"] == load("digits").transcribe(spoken).committed != ""
+            assert completed["transcript"] == load("digits").transcribe(spoken).text != ""
 
 
 def test_who_goes_on_talking_to_vosk_gets_a_last_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -467,7 +467,7 @@ def test_who_goes_on_talking_to_vosk_gets_a_last_result(monkeypatch: pytest.Monk
                         served.stop()
             assert client.protocol.close_code == 1000
         # The last of them was heard, or came after the end.
-        assert reply["text"] in [model.transcribe(speech[:n]).committed for n in (sent - 800, sent)]
+        assert reply["text"] in [model.transcribe(speech[:n]).text for n in (sent - 800, sent)]
         assert reply["text"]
 
 

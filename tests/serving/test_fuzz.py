@@ -231,10 +231,10 @@ class Witness:
         digits = load("digits", budget_ms=400)
         largest = load("digits")
         self.clips = [as_int16(clip(name)[0]) for name in CLIPS]
-        self.texts = [digits.transcribe(one).committed for one in self.clips]
-        self.largest = [largest.transcribe(one).committed for one in self.clips]
+        self.texts = [digits.transcribe(one).text for one in self.clips]
+        self.largest = [largest.transcribe(one).text for one in self.clips]
         self.fast = [spoken(name, pause_s=0.0, rate=24_000) for name in CLIPS]
-        self.resampled = [largest.transcribe(one, 24_000).committed for one in self.fast]
+        self.resampled = [largest.transcribe(one, 24_000).text for one in self.fast]
         assert len({*self.texts}) == 3
 
     async def stream(self) -> None:

@@ -99,7 +99,7 @@ def test_committed_by_the_client(client: openai.OpenAI, digits: Model) -> None:
         append(connection, pcm.tobytes())
         connection.input_audio_buffer.commit()
         events = until(connection, "transcription.completed")
-        assert completed(events) == [digits.transcribe(pcm, 24000).committed]
+        assert completed(events) == [digits.transcribe(pcm, 24000).text]
         assert completed(events) != [""]
         refuse_deltas_that_lie(events)
         kinds = [event.type for event in events]
@@ -118,7 +118,7 @@ def test_each_commit_is_a_recording_of_its_own(client: openai.OpenAI, digits: Mo
             append(connection, part.tobytes(), 9601)  # half a sample is held
             connection.input_audio_buffer.commit()
         events = until(connection, "transcription.completed", 4)
-    assert completed(events) == [digits.transcribe(part, 24000).committed for part in parts]
+    assert completed(events) == [digits.transcribe(part, 24000).text for part in parts]
     committed = [event for event in events if event.type == "input_audio_buffer.committed"]
     assert [event.previous_item_id for event in committed] == [
         None,
@@ -132,7 +132,7 @@ def test_ended_by_the_server(client: openai.OpenAI, digits: Model) -> None:
         connection.session.update(session=wanted(silence_ms=700))
         append(connection, pcm.tobytes())
         events = until(connection, "transcription.completed", 2)
-    assert " ".join(completed(events)) == digits.transcribe(pcm, 24000).committed
+    assert " ".join(completed(events)) == digits.transcribe(pcm, 24000).text
     refuse_deltas_that_lie(events)
     started = [event for event in events if event.type.endswith("speech_started")]
     stopped = [event for event in events if event.type.endswith("speech_stopped")]
@@ -152,7 +152,7 @@ def test_a_commit_at_the_end_of_what_the_server_divides(
         append(connection, pcm.tobytes())
         connection.input_audio_buffer.commit()
         events = until(connection, "transcription.completed", 2)
-    assert " ".join(completed(events)) == digits.transcribe(pcm, 24000).committed
+    assert " ".join(completed(events)) == digits.transcribe(pcm, 24000).text
 
 
 @pytest.mark.parametrize(("kind", "subtype"), [("audio/pcmu", "ULAW"), ("audio/pcma", "ALAW")])
@@ -169,7 +169,7 @@ def test_telephony(client: openai.OpenAI, digits: Model, kind: str, subtype: str
         append(connection, coded, 777)
         connection.input_audio_buffer.commit()
         events = until(connection, "transcription.completed")
-    assert completed(events) == [digits.transcribe(heard, 8000).committed]
+    assert completed(events) == [digits.transcribe(heard, 8000).text]
     assert completed(events) != [""]
 
 
@@ -187,7 +187,7 @@ def test_clear_forgets_what_was_not_committed(client: openai.OpenAI, digits: Mod
         connection.input_audio_buffer.clear()
         connection.input_audio_buffer.clear()
         until(connection, "input_audio_buffer.cleared", 2)
-    assert completed(events) == [digits.transcribe(second, 24000).committed]
+    assert completed(events) == [digits.transcribe(second, 24000).text]
 
 
 def test_the_asynchronous_client_and_its_handlers(server: Live, digits: Model) -> None:
@@ -213,7 +213,7 @@ def test_the_asynchronous_client_and_its_handlers(server: Live, digits: Model) -
         return await asyncio.gather(*(transcribed(name) for name in CLIPS * 2))
 
     expected = [
-        digits.transcribe(spoken(name, pause_s=0.0, rate=24000), 24000).committed for name in CLIPS
+        digits.transcribe(spoken(name, pause_s=0.0, rate=24000), 24000).text for name in CLIPS
     ]
     assert asyncio.run(all_at_once()) == expected * 2
 
@@ -263,7 +263,7 @@ def test_the_older_protocol(server: Live, digits: Model) -> None:
         events = []
         while not events or not events[-1]["type"].endswith("completed"):
             events.append(json.loads(websocket.recv(timeout=30)))
-    assert events[-1]["transcript"] == digits.transcribe(heard, 8000).committed
+    assert events[-1]["transcript"] == digits.transcribe(heard, 8000).text
     assert "conversation.item.created" in {event["type"] for event in events}
     assert not {event["type"] for event in events} & {"conversation.item.added"}
 
@@ -511,4 +511,4 @@ def test_a_server_that_stops_says_so(engine: Dispatcher, digits: Model) -> None:
                 events.append(json.loads(websocket.recv(timeout=30)))
         assert websocket.protocol.close_code == 1012
     assert (events[-1]["type"], events[-1]["error"]["code"]) == ("error", "draining")
-    assert events[-2]["transcript"] == digits.transcribe(pcm, 24000).committed
+    assert events[-2]["transcript"] == digits.transcribe(pcm, 24000).text

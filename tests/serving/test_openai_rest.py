@@ -61,7 +61,7 @@ def test_json_is_the_offline_text(client: openai.OpenAI, digits: Model, name: st
     path = SAMPLES / f"{name}.flac"
     told = client.audio.transcriptions.create(file=path, model="digits")
     assert isinstance(told, Transcription)
-    assert told.text == digits.transcribe(*clip(name)).committed
+    assert told.text == digits.transcribe(*clip(name)).text
     assert told.text
     assert told.usage is not None
     assert told.usage.type == "duration"
@@ -72,7 +72,7 @@ def heard(digits: Model) -> tuple[bytes, str, tuple[Word, ...]]:
     """A recording of two sentences, its text and its words."""
     pcm = spoken(*CLIPS[:2], pause_s=1.5)
     event = digits.transcribe(pcm)
-    return wav(pcm, 8000), event.committed, event.words
+    return wav(pcm, 8000), event.text, event.words
 
 
 def test_plain_text_and_subtitles(client: openai.OpenAI, digits: Model) -> None:
@@ -157,7 +157,7 @@ def test_the_asynchronous_client_many_at_once(server: Live, digits: Model) -> No
             names = [CLIPS[i % 3] for i in range(9)]
             return await asyncio.gather(*(transcribed(client, name) for name in names))
 
-    expected = [digits.transcribe(*clip(name)).committed for name in CLIPS]
+    expected = [digits.transcribe(*clip(name)).text for name in CLIPS]
     assert asyncio.run(all_at_once()) == expected * 3
 
 
@@ -179,9 +179,7 @@ def test_other_kinds_of_files(
     soundfile.write(path, np.stack([pcm] * channels, axis=1), rate, format=kind, subtype=subtype)
     samples, its_rate = soundfile.read(path, dtype="float32", always_2d=True)
     told = client.audio.transcriptions.create(file=path, model="digits")
-    assert (
-        told.text == digits.transcribe(samples.mean(axis=1, dtype=np.float32), its_rate).committed
-    )
+    assert told.text == digits.transcribe(samples.mean(axis=1, dtype=np.float32), its_rate).text
     assert told.text
 
 
@@ -222,7 +220,7 @@ def test_openais_names_stand_for_the_first_model(
     client: openai.OpenAI, digits: Model, name: Any
 ) -> None:
     told = client.audio.transcriptions.create(file=("a.flac", FLAC), model=name)
-    assert told.text == digits.transcribe(*clip(CLIPS[0])).committed
+    assert told.text == digits.transcribe(*clip(CLIPS[0])).text
 
 
 def test_what_has_no_effect_is_accepted(client: openai.OpenAI, digits: Model) -> None:
@@ -235,7 +233,7 @@ def test_what_has_no_effect_is_accepted(client: openai.OpenAI, digits: Model) ->
         include=["logprobs"],
         chunking_strategy="auto",
     )
-    assert told.text == digits.transcribe(*clip(CLIPS[0])).committed
+    assert told.text == digits.transcribe(*clip(CLIPS[0])).text
 
 
 @pytest.mark.parametrize(
@@ -418,7 +416,7 @@ def test_a_live_stream_goes_on_beside_long_files(server: Live, digits: Model) ->
             return [json.loads(websocket.recv(timeout=30))["text"]]
 
     texts, statuses = asyncio.run(beside())
-    assert texts == [digits.transcribe(as_int16(clip(CLIPS[0])[0])).committed]
+    assert texts == [digits.transcribe(as_int16(clip(CLIPS[0])[0])).text]
     assert statuses == [200, 200]
 
 

@@ -44,7 +44,7 @@ def test_a_reader_who_comes_late_finds_every_end_and_little_else(
                 await asyncio.sleep(0.01)
             updates = await ended(session)
         assert [update.final for update in updates] == [True, True]
-        assert text(updates) == offline.transcribe(SPEECH).committed
+        assert text(updates) == offline.transcribe(SPEECH).text
 
     run(main)
 
@@ -57,7 +57,7 @@ def test_a_mid_word_border_says_so(engine: Dispatcher, offline: Model) -> None:
             await session.finish()
             updates = await ended(session)
         assert any(update.continues for update in updates)
-        assert text(updates) == offline.transcribe(SPEECH).committed
+        assert text(updates) == offline.transcribe(SPEECH).text
 
     run(main)
 
@@ -74,7 +74,7 @@ def test_hearing_waits_while_too_much_waits(offline: Model) -> None:
                     await asyncio.sleep(0)
                 await hearing
                 await session.finish()
-                assert text(await ended(session)) == offline.transcribe(SPEECH).committed
+                assert text(await ended(session)) == offline.transcribe(SPEECH).text
         assert 0 < most <= 1.0
 
     run(main)
@@ -97,7 +97,7 @@ def test_hearing_waits_for_a_reader_with_too_many_ends_to_read(
             reading = asyncio.create_task(ended(session))
             await hearing
             await session.finish()
-            assert text(await reading) == offline.transcribe(speech).committed
+            assert text(await reading) == offline.transcribe(speech).text
 
     run(main)
 
@@ -140,7 +140,7 @@ def test_what_comes_after_a_cut_is_dropped(
             assert session.heard_s == 9001 / 8000
             updates = await ended(session)
             await session.hear(SPEECH)
-        assert text(updates) == offline.transcribe(SPEECH[:9001]).committed
+        assert text(updates) == offline.transcribe(SPEECH[:9001]).text
         assert [update.ended for update in updates if update.final] == [True]
 
     run(main)
@@ -262,8 +262,8 @@ def test_the_order_of_calls_is_kept(engine: Dispatcher, offline: Model) -> None:
             await asyncio.gather(*tasks)
         ends = [update for update in updates if update.final]
         assert [update.committed for update in ends] == [
-            offline.transcribe(SPEECH[:half]).committed,
-            offline.transcribe(SPEECH[half:]).committed,
+            offline.transcribe(SPEECH[:half]).text,
+            offline.transcribe(SPEECH[half:]).text,
         ]
         assert [update.ended for update in ends] == [False, True]
 
@@ -323,7 +323,7 @@ def test_a_bad_chunk_changes_nothing(engine: Dispatcher, offline: Model) -> None
                 assert refused.value.code == "bad_audio"
             await session.hear(SPEECH[5000:])
             await session.finish()
-            assert text(await ended(session)) == offline.transcribe(SPEECH).committed
+            assert text(await ended(session)) == offline.transcribe(SPEECH).text
 
     run(main)
 

@@ -51,7 +51,7 @@ def test_the_text_is_the_offline_text_for_every_length(
         expected = offline.transcribe(WORDS[:n])
         updates = stream(served, WORDS[:n], budget_ms=400)
         last = updates[-1]
-        assert transcript(updates) == expected.committed, n
+        assert transcript(updates) == expected.text, n
         assert (last["final"], last["ended"], last["provisional"]) == (True, True, "")
         assert last["audio_ms"] == round(expected.audio_ms, 1)
         assert [word["text"] for word in last["words"]] == [w.text for w in expected.words]
@@ -67,29 +67,29 @@ def test_any_cut_into_messages_odd_bytes_included(
     random = np.random.default_rng(seed)
     sizes = [*random.integers(0, 3000, 40).tolist(), 1, 0, 1, 3]
     updates = stream(served, SPEECH, sizes, budget_ms=400)
-    assert transcript(updates) == offline.transcribe(SPEECH).committed
+    assert transcript(updates) == offline.transcribe(SPEECH).text
 
 
 @pytest.mark.parametrize("budget_ms", [60, 220, 380, 820])
 def test_every_budget(served: Served, budget_ms: int) -> None:
     expected = load("digits", budget_ms).transcribe(SPEECH)
     updates = stream(served, SPEECH, budget_ms=budget_ms)
-    assert transcript(updates) == expected.committed
+    assert transcript(updates) == expected.text
     assert len([text for text in finals(updates) if text]) == 2  # the pause divides it
 
 
 def test_null_divides_nothing(served: Served, offline: Model) -> None:
     updates = stream(served, SPEECH, budget_ms=400, endpoint=None)
-    assert finals(updates) == [offline.transcribe(SPEECH).committed]
+    assert finals(updates) == [offline.transcribe(SPEECH).text]
 
 
 def test_a_pause_of_400_ms_divides_nothing_at_800(served: Served, offline: Model) -> None:
     speech = said("flite-slt-720", "flite-rms-991", pause_s=0.4)
     updates = stream(served, speech, budget_ms=400)
-    assert finals(updates) == [offline.transcribe(speech).committed]
+    assert finals(updates) == [offline.transcribe(speech).text]
     divided = stream(served, SPEECH, budget_ms=400, endpoint={"silence_ms": 120})
     assert len(finals(divided)) > 2
-    assert transcript(divided) == offline.transcribe(SPEECH).committed
+    assert transcript(divided) == offline.transcribe(SPEECH).text
 
 
 @pytest.mark.parametrize("rate", [4000, 11_025, 16_000, 44_100, 48_000, 192_000])
@@ -97,7 +97,7 @@ def test_any_rate(served: Served, offline: Model, rate: int) -> None:
     resampled = soxr.resample(WORDS.astype(np.float32) / 32768, 8000, rate)
     samples = np.round(32767 * np.clip(resampled, -1, 1)).astype(np.int16)
     expected = offline.transcribe(samples, rate)
-    assert transcript(stream(served, samples, rate=rate, budget_ms=400)) == expected.committed
+    assert transcript(stream(served, samples, rate=rate, budget_ms=400)) == expected.text
 
 
 def test_float32_is_int16(served: Served, offline: Model) -> None:
@@ -107,7 +107,7 @@ def test_float32_is_int16(served: Served, offline: Model) -> None:
         client.send(samples.tobytes()[:4001])
         client.send(samples.tobytes()[4001:])
         send(client, "finish")
-        assert transcript(until_the_end(client)) == offline.transcribe(WORDS).committed
+        assert transcript(until_the_end(client)) == offline.transcribe(WORDS).text
 
 
 def wav(samples: np.ndarray, rate: int) -> bytes:
@@ -131,7 +131,7 @@ def test_a_wav_header_in_pieces_says_the_rate(served: Served) -> None:
         client.send(data[50:])
         send(client, "finish")
         expected = load("digits", 400).transcribe(samples, 16_000)
-        assert transcript(until_the_end(client)) == expected.committed
+        assert transcript(until_the_end(client)) == expected.text
 
 
 def test_a_wav_header_behind_a_flush(served: Served, offline: Model) -> None:
@@ -144,7 +144,7 @@ def test_a_wav_header_behind_a_flush(served: Served, offline: Model) -> None:
         send(client, "finish")
         updates = until_the_end(client)
         assert client.protocol.close_code == 1000
-    assert transcript(updates) == offline.transcribe(WORDS).committed
+    assert transcript(updates) == offline.transcribe(WORDS).text
 
 
 def test_a_long_utterance_is_not_told_again_and_again(served: Served) -> None:
@@ -209,11 +209,11 @@ def test_a_flush_is_an_end_and_a_beginning(served: Served, offline: Model) -> No
         send(client, "finish")
         updates = until_the_end(client)
     ends = [update for update in updates if update["final"]]
-    assert ends[0]["committed"] == offline.transcribe(SPEECH[:half]).committed
+    assert ends[0]["committed"] == offline.transcribe(SPEECH[:half]).text
     assert ends[0]["audio_ms"] == round(half / 8, 1)
     assert (ends[1]["committed"], ends[1]["ended"]) == ("", False)
     rest = offline.transcribe(SPEECH[half:])
-    assert transcript(ends[2:]) == rest.committed
+    assert transcript(ends[2:]) == rest.text
     assert [update["utterance"] for update in ends] == list(range(len(ends)))
     words = [word for update in ends[2:] for word in update["words"]]
     assert words[0]["start_ms"] == round(rest.words[0].start_ms + half / 8, 1)
@@ -300,7 +300,7 @@ def test_what_comes_after_finish_changes_nothing(served: Served, offline: Model)
         client.send(WORDS.tobytes())
         send(client, "flush")
         updates = until_the_end(client)
-    assert transcript(updates) == offline.transcribe(WORDS).committed
+    assert transcript(updates) == offline.transcribe(WORDS).text
     assert sum(update["ended"] for update in updates) == 1
 
 

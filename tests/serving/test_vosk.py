@@ -85,7 +85,7 @@ def test_the_published_sequence_gives_the_offline_text(
     samples, rate = clip(name)
     pcm = as_int16(samples)
     replies = asyncio.run(published_sequence(f"ws://{server.vosk}", pcm.tobytes(), rate))
-    expected = digits.transcribe(pcm, rate).committed
+    expected = digits.transcribe(pcm, rate).text
     assert texts(replies) == expected
     assert expected
     for reply in replies:
@@ -102,7 +102,7 @@ def test_many_clients_hear_their_own_text(server: Live, digits: Model) -> None:
             )
         )
 
-    expected = [digits.transcribe(as_int16(clip(name)[0])).committed for name in CLIPS]
+    expected = [digits.transcribe(as_int16(clip(name)[0])).text for name in CLIPS]
     assert len(set(expected)) == 3
     assert [texts(replies) for replies in asyncio.run(all_at_once())] == expected * 3
 
@@ -111,7 +111,7 @@ def test_many_clients_hear_their_own_text(server: Live, digits: Model) -> None:
 def test_the_end_may_be_spaced_at_will(server: Live, digits: Model, eof: str) -> None:
     pcm = as_int16(clip(CLIPS[0])[0])
     replies = asyncio.run(published_sequence(f"ws://{server.vosk}", pcm.tobytes(), 8000, eof=eof))
-    assert texts(replies) == digits.transcribe(pcm).committed
+    assert texts(replies) == digits.transcribe(pcm).text
 
 
 @pytest.mark.parametrize("place", ["root", "any path", "by path"])
@@ -153,7 +153,7 @@ def test_a_microphone_in_lockstep(server: Live, digits: Model) -> None:
     replies = asyncio.run(captioned())
     results = [reply for reply in replies if "text" in reply]
     assert [bool(result["text"]) for result in results] == [True, True, False]
-    assert texts(results) == digits.transcribe(pcm).committed
+    assert texts(results) == digits.transcribe(pcm).text
     after = replies[replies.index(results[0]) + 1]
     assert after == {"partial": ""}  # what was told is not repeated
 
@@ -173,7 +173,7 @@ def test_utterances_that_end_in_one_message_have_one_reply(server: Live, digits:
     with connect(f"ws://{server.vosk}") as websocket:
         replies = talk(websocket, pcm.tobytes(), '{"eof": 1}')
     assert [set(reply) for reply in replies] == [{"text", "result"}, {"text"}]
-    assert texts(replies) == digits.transcribe(pcm).committed
+    assert texts(replies) == digits.transcribe(pcm).text
     assert [word["word"] for word in replies[0]["result"]] == texts(replies).split()
 
 
@@ -210,7 +210,7 @@ def test_any_length_and_any_cut_give_the_offline_text(
     with connect(f"ws://{server.vosk}") as websocket:
         replies = talk(websocket, *parts, b"", '{"eof": 1}')
     assert len(replies) == 15
-    assert texts(replies) == digits.transcribe(pcm).committed
+    assert texts(replies) == digits.transcribe(pcm).text
 
 
 @pytest.mark.parametrize("rate", [7919, 11025, 44100])
@@ -220,18 +220,18 @@ def test_an_odd_rate_keeps_nobody_waiting(server: Live, digits: Model, rate: int
     with connect(f"ws://{server.vosk}") as websocket:
         websocket.send(json.dumps({"config": {"sample_rate": rate}}))
         (*_, last) = talk(websocket, *pieces(pcm, rate // 9), '{"eof": 1}')
-    assert last["text"] == digits.transcribe(pcm, rate).committed
+    assert last["text"] == digits.transcribe(pcm, rate).text
 
 
 def test_reset_gives_a_result_and_starts_afresh(server: Live, digits: Model) -> None:
     first, second = (as_int16(clip(name)[0]) for name in CLIPS[:2])
     with connect(f"ws://{server.vosk}") as websocket:
         (*_, reset) = talk(websocket, *pieces(first), '{"reset" : 1}')
-        assert reset["text"] == digits.transcribe(first).committed
+        assert reset["text"] == digits.transcribe(first).text
         assert talk(websocket, b"") == [{"partial": ""}]  # what was told is not shown again
         assert talk(websocket, '{"reset":1}', '{"reset": 1}') == [{"text": ""}] * 2
         (*_, last) = talk(websocket, *pieces(second), '{"eof": 1}')
-    assert last["text"] == digits.transcribe(second).committed
+    assert last["text"] == digits.transcribe(second).text
     assert last["result"][0]["start"] > len(first) / 8000  # times go on
 
 
@@ -258,7 +258,7 @@ def test_without_a_config_the_rate_is_vosks_default(server: Live, digits: Model)
     pcm = as_int16(clip(CLIPS[0])[0])
     with connect(f"ws://{server.vosk}") as websocket:
         (*_, last) = talk(websocket, *pieces(pcm), '{"eof": 1}')
-    assert last["text"] == digits.transcribe(pcm, 8000).committed
+    assert last["text"] == digits.transcribe(pcm, 8000).text
 
 
 def test_a_config_after_audio(server: Live, digits: Model) -> None:
@@ -268,7 +268,7 @@ def test_a_config_after_audio(server: Live, digits: Model) -> None:
         talk(websocket, first)
         websocket.send('{"config": {"sample_rate": 8000.0, "words": 0}}')
         (*_, last) = talk(websocket, *rest, '{"eof": 1}')
-        assert last == {"text": digits.transcribe(pcm).committed}
+        assert last == {"text": digits.transcribe(pcm).text}
     with connect(f"ws://{server.vosk}") as websocket:
         talk(websocket, first)
         websocket.send('{"config": {"sample_rate": 16000}}')

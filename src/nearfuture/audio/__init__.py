@@ -4,7 +4,7 @@ from nearfuture.audio.decode import Audio, read
 from nearfuture.audio.error import AudioError, CutOff, Damage
 from nearfuture.audio.live import LiveResampler, ResamplerState
 from nearfuture.audio.reader import AudioReader, open_audio
-from nearfuture.audio.resampling import resample, resampled_length
+from nearfuture.audio.resampling import resample, resample_blocks, resampled_length
 
 __all__ = [
     "Audio",
@@ -17,5 +17,6 @@ __all__ = [
     "open_audio",
     "read",
     "resample",
+    "resample_blocks",
     "resampled_length",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nearfuture.audio.limits import HIGHEST_RATE, LOWEST_RATE
 from nearfuture.error import NearfutureError
 
-__all__ = ["as_mono", "check_rate", "resample", "resampled_length"]
+__all__ = ["as_mono", "check_rate", "resample", "resample_blocks", "resampled_length"]
 
 
 def resampled_length(samples: int, rate: int, to: int) -> int:
@@ -51,6 +52,40 @@ def resample(samples: ArrayLike, rate: int, to: int) -> NDArray[np.float32]:
     padded = np.concatenate((mono, np.zeros(-(-rate // to), np.float32)))
     resampled: NDArray[np.float32] = soxr.resample(padded, rate, to, "HQ")
     return resampled[: resampled_length(len(mono), rate, to)].copy()
+
+
+def resample_blocks(
+    blocks: Iterable[ArrayLike], rate: int, to: int
+) -> Iterator[NDArray[np.float32]]:
+    """A recording that comes in blocks, at another sample rate: one behind another, `resample`'s.
+
+    Args:
+        blocks: (n,) each, mono, floating point in [-1, 1].
+        rate: sample rate of them, in Hz.
+        to: sample rate wanted, in Hz.
+
+    Raises:
+        NearfutureError: as `resample`.
+
+    >>> noise = np.random.default_rng(0).standard_normal(9000).astype(np.float32)
+    >>> parts = resample_blocks(np.split(noise, [10, 5000]), 44_100, 8000)
+    >>> np.array_equal(np.concatenate(list(parts)), resample(noise, 44_100, 8000))
+    True
+    """
+    rate, to = check_rate(rate), check_rate(to)
+    if rate == to:
+        yield from map(as_mono, blocks)
+        return
+    resampler = soxr.ResampleStream(rate, to, 1, dtype="float32", quality="HQ")
+    heard = made = 0
+    for block in blocks:
+        mono = as_mono(block)
+        heard += len(mono)
+        resampled = resampler.resample_chunk(mono)
+        made += len(resampled)
+        yield resampled
+    rest = resampler.resample_chunk(np.zeros(-(-rate // to), np.float32), last=True)
+    yield rest[: resampled_length(heard, rate, to) - made]
 
 
 def check_rate(rate: Any) -> int:

@@ -146,7 +146,7 @@ def _play(clip: _Clip, models: "Mapping[str, Model]", twin: "Model", console: Co
             screen.update(_lanes(texts), refresh=True)
         for name, stream in streams.items():
             texts[name] = Text(stream.finish().committed, "bold")
-        texts[_BIDIRECTIONAL] = Text(twin.transcribe(clip.samples, clip.rate).committed, "bold")
+        texts[_BIDIRECTIONAL] = Text(twin.transcribe(clip.samples, clip.rate).text, "bold")
         screen.update(_lanes(texts), refresh=True)
 
 
@@ -238,7 +238,7 @@ def _offline(twin: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[fl
     figures = _Figures(ErrorRate())
     for clip, end_ms in zip(clips, first_word_ends, strict=True):
         began = time.perf_counter()
-        text = twin.transcribe(clip.samples, clip.rate).committed
+        text = twin.transcribe(clip.samples, clip.rate).text
         took = 1000 * (time.perf_counter() - began)
         figures.final_ms.append(took)
         figures.first_word_ms.append(clip.ms + took - end_ms)

@@ -15,7 +15,7 @@ from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.audio import Audio
-    from nearfuture.runtime import Event, Model
+    from nearfuture.runtime import Model, Transcription
 
 __all__ = ["play", "transcribe"]
 
@@ -74,16 +74,18 @@ def transcribe(
         if as_json:
             print(json.dumps(_described(file, event, recognizer, audio), ensure_ascii=False))
         else:
-            print(f"{file}: {event.committed}", flush=True)
+            print(f"{file}: {event.text}", flush=True)
     if failed:
         sys.exit(2)
 
 
-def _described(file: Path, event: "Event", model: "Model", audio: "Audio") -> dict[str, Any]:
+def _described(
+    file: Path, event: "Transcription", model: "Model", audio: "Audio"
+) -> dict[str, Any]:
     latency = model.latency(audio.rate)
     return {
         "file": str(file),
-        "text": event.committed,
+        "text": event.text,
         "words": [
             {
                 "text": word.text,

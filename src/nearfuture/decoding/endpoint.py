@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from nearfuture.decoding.word import PAUSE_MS
 from nearfuture.error import NearfutureError
 
 __all__ = ["Endpoint"]
@@ -21,8 +20,9 @@ class Endpoint:
     `longest_ms` is it cut anywhere.
 
     Args:
-        silence_ms: frames without text behind a word that end an utterance, and the word with it;
-            a shorter pause is part of it.
+        silence_ms: frames without text behind a word that end an utterance; a shorter pause is
+            part of it. From 500 ms on it ends the word, too (`PAUSE_MS`); a shorter silence may
+            lie within one.
         longest_ms: from the first character of an utterance.
 
     Raises:
@@ -35,7 +35,7 @@ class Endpoint:
     [False, True]
     """
 
-    silence_ms: float = PAUSE_MS
+    silence_ms: float = 800.0
     longest_ms: float = 20_000.0
 
     def __post_init__(self) -> None:

@@ -11,8 +11,9 @@ from nearfuture.text import Vocabulary
 
 __all__ = ["PAUSE_MS", "Word", "begins_word", "text", "words"]
 
-PAUSE_MS = 800.0
-"""A silence so long lies between two words, whether a space is written in it or not."""
+PAUSE_MS = 500.0
+"""A silence so long lies between two words, whether a space is written in it or not. Within words
+there are gaps too, where a sound is held or a stop is closed: up to 160 ms in spoken digits."""
 
 
 @dataclass(frozen=True)
@@ -32,45 +33,32 @@ class Word:
     confidence: float
 
 
-def begins_word(
-    token: Token, vocabulary: Vocabulary, *, frame_ms: float, pause_ms: float = PAUSE_MS
-) -> bool:
+def begins_word(token: Token, vocabulary: Vocabulary, *, frame_ms: float) -> bool:
     """Whether what is written from this token on is another word than what stands before it.
 
-    A space begins one, and so does whatever comes behind a silence of `pause_ms`. Models learn
-    spaces from short pauses; behind a minute of noise they often write none.
+    A space begins one, and so does whatever comes behind a silence of half a second. Models
+    learn spaces from short pauses; behind a minute of noise they often write none.
 
     >>> both = Vocabulary((" ", "a"))
-    >>> [begins_word(Token(2, 60, -0.1, silence), both, frame_ms=40) for silence in (19, 20)]
+    >>> [begins_word(Token(2, 60, -0.1, silence), both, frame_ms=40) for silence in (12, 13)]
     [False, True]
     """
-    return frame_ms * token.silence >= pause_ms or vocabulary.decode([token.index]).isspace()
+    return frame_ms * token.silence >= PAUSE_MS or vocabulary.decode([token.index]).isspace()
 
 
-def text(
-    tokens: Sequence[Token],
-    vocabulary: Vocabulary,
-    *,
-    frame_ms: float,
-    pause_ms: float = PAUSE_MS,
-) -> str:
+def text(tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float) -> str:
     """The tokens as text: single spaces between words, none at the ends.
 
     >>> tokens = [Token(index, frame, -0.1) for frame, index in enumerate([1, 3, 1, 1, 4])]
     >>> text(tokens, Vocabulary((" ", "'", "a", "b")), frame_ms=40)
     'a b'
     """
-    spelled = _spelled(tokens, vocabulary, frame_ms=frame_ms, pause_ms=pause_ms)
+    spelled = _spelled(tokens, vocabulary, frame_ms=frame_ms)
     return " ".join(vocabulary.decode([token.index for token in word]) for word in spelled)
 
 
 def words(
-    tokens: Sequence[Token],
-    vocabulary: Vocabulary,
-    *,
-    frame_ms: float,
-    centre_ms: float,
-    pause_ms: float = PAUSE_MS,
+    tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float, centre_ms: float
 ) -> list[Word]:
     """The words of the tokens, which spaces or silences separate, with times and confidence.
 
@@ -87,7 +75,6 @@ def words(
         vocabulary: of the model that wrote them.
         frame_ms: milliseconds from one frame to the next.
         centre_ms: milliseconds from the start of the audio to the centre of the window of frame 0.
-        pause_ms: a silence so long divides words, see `begins_word`.
 
     >>> tokens = [Token(3, 2, -0.1), Token(4, 3, -0.3), Token(1, 5, -0.1), Token(3, 6, 0.0)]
     >>> for word in words(tokens, Vocabulary((" ", "'", "a", "b")), frame_ms=40, centre_ms=27.5):
@@ -102,17 +89,17 @@ def words(
             end_ms=centre_ms + frame_ms * (spelled[-1].frame + 0.5),
             confidence=_confidence(spelled),
         )
-        for spelled in _spelled(tokens, vocabulary, frame_ms=frame_ms, pause_ms=pause_ms)
+        for spelled in _spelled(tokens, vocabulary, frame_ms=frame_ms)
     ]
 
 
 def _spelled(
-    tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float, pause_ms: float
+    tokens: Sequence[Token], vocabulary: Vocabulary, *, frame_ms: float
 ) -> list[list[Token]]:
     """The tokens of each word, without spaces."""
     groups: list[list[Token]] = [[]]
     for token in tokens:
-        if begins_word(token, vocabulary, frame_ms=frame_ms, pause_ms=pause_ms):
+        if begins_word(token, vocabulary, frame_ms=frame_ms):
             groups.append([])
         if not vocabulary.decode([token.index]).isspace():
             groups[-1].append(token)

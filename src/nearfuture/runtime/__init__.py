@@ -9,6 +9,7 @@ from nearfuture.runtime.manifest import Manifest
 from nearfuture.runtime.meter import DispatchStats, Occupancy
 from nearfuture.runtime.model import Model, load
 from nearfuture.runtime.stream import Budget, Event, Stream
+from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
 from nearfuture.runtime.utterance import Utterances
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "Occupancy",
     "OfflineEngine",
     "Stream",
+    "TranscribedUtterance",
+    "Transcription",
     "Utterances",
     "bundled",
     "load",

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
+from typing import BinaryIO, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearfuture.audio import resample
+from nearfuture.audio import Audio, read, resample_blocks
 from nearfuture.budget import Latency, largest_lookahead
+from nearfuture.decoding import Endpoint
+from nearfuture.error import NearfutureError
 from nearfuture.runtime.bundle import Bundle
 from nearfuture.runtime.engine import (
     Engine,
@@ -20,16 +24,20 @@ from nearfuture.runtime.engine import (
     refuse_bidirectional,
 )
 from nearfuture.runtime.manifest import Manifest
+from nearfuture.runtime.offline import offline_log_probs
 from nearfuture.runtime.opening import choose, empty_transcript, quanta_of
 from nearfuture.runtime.pcm import as_samples
 from nearfuture.runtime.precision import FLOAT32
 from nearfuture.runtime.stream import Budget, Event, LogProbsHook, Stream
+from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
+from nearfuture.runtime.utterance import Utterances
 
 __all__ = ["Model", "load"]
 
-# A bidirectional model hears a recording at once up to this length, and a longer one in windows of
-# it with so much more of the recording on both sides.
-_WINDOW_S, _CONTEXT_S = 600.0, 20.0
+Source = str | os.PathLike[str] | bytes | BinaryIO | Audio | ArrayLike
+"""A recording as users have it; see `Model.transcribe`."""
+
+_ENDPOINT = Endpoint()
 
 
 def load(source: str | Path, budget_ms: float | None = None, *, precision: str = FLOAT32) -> Model:
@@ -112,12 +120,17 @@ class Model:
         return self._choose(self.rate if rate is None else rate)[1]
 
     def stream(
-        self, rate: int | None = None, *, on_log_probs: LogProbsHook | None = None
+        self,
+        rate: int | None = None,
+        *,
+        endpoint: Endpoint | None = None,
+        on_log_probs: LogProbsHook | None = None,
     ) -> Stream:
         """A new stream, with the largest lookahead that keeps the budget at this rate.
 
         Args:
             rate: samples per second of what the stream will be given; the model's own unless given.
+            endpoint: divides the text into utterances; it is one, however long, unless given.
             on_log_probs: called after each step with the new log-probabilities of every head.
 
         Raises:
@@ -134,44 +147,80 @@ class Model:
             empty_transcript(self.manifest),
             latency=latency,
             frames=frames,
+            endpoint=endpoint,
             on_log_probs=on_log_probs,
         )
 
-    def transcribe(self, samples: ArrayLike, rate: int | None = None) -> Event:
+    def transcribe(
+        self, source: Source, rate: int | None = None, *, endpoint: Endpoint | None = _ENDPOINT
+    ) -> Transcription:
         """The text of a whole recording.
 
         A streaming model hears it as it would live, through the same resampler, so the text is the
-        same; a bidirectional one hears all of it at once, or ten minutes at a time, and 20 seconds
-        on either side of them, where it is longer than that.
+        same; a bidirectional one hears all of it at once, or three minutes at a time, and 20
+        seconds on either side of them, where it is longer than that.
 
         Args:
-            samples: (n,) floating point in [-1, 1] or int16.
-            rate: samples per second; the model's own unless given.
+            source: the path of a file, its bytes, a file that is open in binary mode, what
+                `nearfuture.audio.read` gives, or an array of samples: (n,) floating point in
+                [-1, 1] or int16.
+            rate: samples per second of an array; the model's own unless given.
+            endpoint: divides the text into utterances; it is one, however long, where this is None.
 
         Raises:
-            NearfutureError: for samples of another kind or not finite.
+            AudioError: for a file that cannot be read.
+            NearfutureError: for samples of another kind or not finite, and for a rate beside a file
+                that has its own.
+
+        >>> heard = load("digits").transcribe(np.zeros(8000))
+        >>> heard.text, heard.words, heard.utterances, heard.audio_ms
+        ('', (), (), 1000.0)
         """
         since = perf_counter()
+        pcm, rate = _samples(source, rate, self.rate)
+        utterances = tuple(self.utterances([pcm], rate, endpoint=endpoint))
+        return Transcription(
+            utterances, 1000 * len(pcm) / rate, compute_ms=1000 * (perf_counter() - since)
+        )
+
+    def utterances(
+        self,
+        blocks: Iterable[ArrayLike],
+        rate: int | None = None,
+        *,
+        endpoint: Endpoint | None = _ENDPOINT,
+    ) -> Iterator[TranscribedUtterance]:
+        """The utterances of a recording that comes in blocks, each as soon as it has ended.
+
+        Together they are what `transcribe` gives; how the recording is cut changes nothing, and
+        memory does not grow with its length.
+
+        Args:
+            blocks: (n,) floating point in [-1, 1] or int16, one behind another.
+            rate: samples per second of them; the model's own unless given.
+            endpoint: as for `transcribe`.
+
+        Raises:
+            NearfutureError: as for `transcribe`.
+        """
         rate = self.rate if rate is None else rate
-        pcm = as_samples(samples)
         if self._offline is None:
-            stream = self.stream(rate)
-            for at in range(0, len(pcm), rate):  # by the second: events of the past are not kept
-                stream.accept(pcm[at : at + rate])
-            return replace(stream.finish(), compute_ms=1000 * (perf_counter() - since))
-        heard = resample(pcm, rate, self.rate)
-        transcript = empty_transcript(self.manifest).step(
-            _whole(self._offline, self.manifest, heard)
-        )
-        return Event(
-            committed=transcript.committed,
-            provisional="",
-            final=True,
-            audio_ms=1000 * len(heard) / self.rate,
-            words=transcript.words,
-            frames=transcript.frames,
-            compute_ms=1000 * (perf_counter() - since),
-        )
+            stream = self.stream(rate, endpoint=endpoint)
+            for piece in _pieces(blocks, rate):
+                for event in stream.accept(piece):
+                    if event.ends:
+                        yield _utterance(event)
+            if (last := stream.finish()).words:
+                yield _utterance(last)
+            return
+        heard = Utterances(empty_transcript(self.manifest), endpoint)
+        for log_probs in self._offline_log_probs(blocks, rate):
+            for frame in [log_probs] if endpoint is None else log_probs[:, None]:
+                heard = heard.step(frame)
+                if heard.ends:
+                    yield _utterance(heard)
+        if heard.words and not heard.ends:
+            yield _utterance(heard)
 
     def log_probs(self, samples: ArrayLike, rate: int | None = None) -> NDArray[np.float32]:
         """The log-probabilities that `transcribe` reads the text of: for decoders and alignments.
@@ -191,42 +240,51 @@ class Model:
         (24, 17)
         """
         rate = self.rate if rate is None else rate
-        pcm = as_samples(samples)
         if self._offline is not None:
-            return _whole(self._offline, self.manifest, resample(pcm, rate, self.rate))
+            return np.concatenate(list(self._offline_log_probs([samples], rate)))
         commits, _ = self._choose(rate)
         parts: list[NDArray[np.float32]] = []
         stream = self.stream(rate, on_log_probs=lambda heads: parts.append(heads[commits]))
-        for at in range(0, len(pcm), rate):
-            stream.accept(pcm[at : at + rate])
+        for piece in _pieces([samples], rate):
+            stream.accept(piece)
         stream.finish()
         return np.concatenate(parts)
+
+    def _offline_log_probs(
+        self, blocks: Iterable[ArrayLike], rate: int
+    ) -> Iterator[NDArray[np.float32]]:
+        assert self._offline is not None
+        resampled = resample_blocks(map(as_samples, blocks), rate, self.rate)
+        return offline_log_probs(self._offline, self.manifest, resampled)
 
     def _choose(self, rate: int) -> tuple[int, Latency]:
         """The head that commits for audio at `rate`, and its latency."""
         return choose(self.manifest, rate, self._budget_ms)
 
 
-def _whole(
-    engine: OfflineEngine, manifest: Manifest, samples: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """(T, V) of a bidirectional model, in memory that does not grow with hours."""
-    hop = manifest.frame_ms * manifest.rate / 1000
-    if len(samples) <= _WINDOW_S * manifest.rate or not hop.is_integer():
-        return _heard(engine, samples)
-    stride = int(hop)
-    window, context = (
-        round(1000 * seconds / manifest.frame_ms) for seconds in (_WINDOW_S, _CONTEXT_S)
+def _pieces(blocks: Iterable[ArrayLike], rate: int) -> Iterator[NDArray[np.float32]]:
+    """The samples by the second: events of the past are not kept."""
+    for block in blocks:
+        pcm = as_samples(block)
+        for at in range(0, len(pcm), rate):
+            yield pcm[at : at + rate]
+
+
+def _utterance(ended: Event | Utterances) -> TranscribedUtterance:
+    text = ended.committed
+    return TranscribedUtterance(
+        text.strip(), ended.words, continues=ended.utterance > 0 and not text.startswith(" ")
     )
-    parts = []
-    for begin in range(0, math.ceil(len(samples) / stride), window):
-        first = max(0, begin - context)
-        end = begin + window + context
-        log_probs = _heard(engine, samples[first * stride : end * stride])
-        parts.append(log_probs[begin - first : begin - first + window])
-    return np.concatenate(parts)
 
 
-def _heard(engine: OfflineEngine, samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    log_probs, frames = engine.run(samples[None], np.array([len(samples)], np.int64))
-    return log_probs[0, : frames[0]]
+def _samples(source: Source, rate: int | None, own: int) -> tuple[NDArray[np.float32], int]:
+    """The samples of whatever a user names, and their rate."""
+    if isinstance(source, (str, os.PathLike, bytes)) or hasattr(source, "read"):
+        source = read(cast("str | os.PathLike[str] | bytes | BinaryIO", source))
+    if not isinstance(source, Audio):
+        return as_samples(source), own if rate is None else rate
+    if rate not in (None, source.rate):
+        raise NearfutureError(
+            f"rate={rate} is for arrays: this recording says that it has {source.rate} Hz"
+        )
+    return source.samples, source.rate

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearfuture.budget import Latency
+from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.engine import Engine, row
 from nearfuture.runtime.pcm import Quanta, as_samples
@@ -43,6 +44,7 @@ class Stream:
         transcript: an empty one.
         latency: of the head that commits, itemised, for the rate of this stream.
         frames: lookahead τ of that head.
+        endpoint: divides the text into utterances; it is one unless given.
         on_log_probs: sees all log-probabilities, for decoders of one's own.
     """
 
@@ -54,6 +56,7 @@ class Stream:
         *,
         latency: Latency,
         frames: int,
+        endpoint: Endpoint | None = None,
         on_log_probs: LogProbsHook | None = None,
     ) -> None:
         self.latency = latency
@@ -68,6 +71,7 @@ class Stream:
             previews=min(engine.heads),
             rate=quanta.resampler.to,
             on_log_probs=on_log_probs,
+            endpoint=endpoint,
         )
         self._finished = False
 

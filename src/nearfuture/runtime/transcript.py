@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.decoding import (
-    PAUSE_MS,
     Greedy,
     GreedyState,
     Token,
@@ -44,7 +43,6 @@ class Transcript:
     Attributes:
         vocabulary: of the model.
         frame_ms, centre_ms: where frames lie in time, see `nearfuture.decoding.words`.
-        pause_ms: a silence so long ends a word, whether a space is written in it or not.
         committed: the settled text; it only ever grows, but for `forgotten`.
         words: the words of it, with times.
         provisional: the tail, with a space in front where a new word begins.
@@ -54,7 +52,6 @@ class Transcript:
     vocabulary: Vocabulary
     frame_ms: float
     centre_ms: float
-    pause_ms: float = PAUSE_MS
     committed: str = ""
     words: tuple[Word, ...] = ()
     provisional: str = ""
@@ -208,10 +205,10 @@ class Transcript:
         return self.vocabulary.decode([token.index]).isspace()
 
     def _begins_word(self, token: Token) -> bool:
-        return begins_word(token, self.vocabulary, frame_ms=self.frame_ms, pause_ms=self.pause_ms)
+        return begins_word(token, self.vocabulary, frame_ms=self.frame_ms)
 
     def _text(self, tokens: Sequence[Token]) -> str:
-        return text(tokens, self.vocabulary, frame_ms=self.frame_ms, pause_ms=self.pause_ms)
+        return text(tokens, self.vocabulary, frame_ms=self.frame_ms)
 
     def _words(self, tokens: Sequence[Token]) -> tuple[Word, ...]:
         return tuple(
@@ -220,7 +217,6 @@ class Transcript:
                 self.vocabulary,
                 frame_ms=self.frame_ms,
                 centre_ms=self.centre_ms,
-                pause_ms=self.pause_ms,
             )
         )
 

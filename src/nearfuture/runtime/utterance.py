@@ -19,8 +19,9 @@ class Utterances:
 
     An endpoint divides the one sequence of settled characters in time and changes nothing else: no
     state is reset, so the utterances, put one behind another, are the text of the whole stream. An
-    utterance behind another begins with a space, unless it goes on with the same word: a silence
-    that ends an utterance ends the word, too. Memory is that of one utterance.
+    utterance behind another begins with a space, unless it goes on with the same word: where the
+    one before was cut at its longest, or by a silence too short to lie between two words. Memory
+    is that of one utterance.
 
     Args:
         transcript: an empty one.
@@ -47,11 +48,6 @@ class Utterances:
     endpoint: Endpoint | None = None
     utterance: int = 0
     ends: bool = False
-
-    def __post_init__(self) -> None:
-        if self.endpoint is not None and self.endpoint.silence_ms < self.transcript.pause_ms:
-            shorter = replace(self.transcript, pause_ms=self.endpoint.silence_ms)
-            object.__setattr__(self, "transcript", shorter)
 
     @property
     def committed(self) -> str:

@@ -1,0 +1,73 @@
+"""A bidirectional model on a recording of any length: memory does not grow with hours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.runtime.engine import OfflineEngine
+from nearfuture.runtime.manifest import Manifest
+
+__all__ = ["offline_log_probs"]
+
+# A recording is heard at once up to this length, and a longer one in windows of it with so much
+# more of the recording on both sides.
+_WINDOW_S, _CONTEXT_S = 180.0, 20.0
+
+
+def offline_log_probs(
+    engine: OfflineEngine, manifest: Manifest, blocks: Iterable[NDArray[np.float32]]
+) -> Iterator[NDArray[np.float32]]:
+    """The log-probabilities of a recording, window by window.
+
+    Args:
+        engine: of the model.
+        manifest: of the model.
+        blocks: (n,) samples at the model's rate, one behind another.
+
+    Yields:
+        (T, V): one behind another, all frames of the recording; of a short one all at once.
+    """
+    stride = manifest.frame_ms * manifest.rate / 1000
+    if not stride.is_integer():  # no window begins where a frame does
+        yield _log_probs(engine, _joined(list(blocks)))
+        return
+    window, context = (
+        round(1000 * seconds / manifest.frame_ms) for seconds in (_WINDOW_S, _CONTEXT_S)
+    )
+    hop = int(stride)
+    reach = (window + context) * hop  # samples from the start of a window to its context
+    held: list[NDArray[np.float32]] = []
+    before = 0  # frames of context in front of the window at hand
+    waiting = 0  # samples from its beginning on
+
+    def next_window() -> NDArray[np.float32]:
+        """Hear the window at hand, and keep what the following one needs."""
+        nonlocal before, waiting
+        samples = _joined(held)
+        log_probs = _log_probs(engine, samples[: before * hop + reach])
+        heard = log_probs[before : before + window]
+        waiting -= window * hop
+        before = min(context, before + window)
+        held[:] = [samples[max(0, len(samples) - waiting - before * hop) :].copy()]
+        return heard
+
+    for block in blocks:
+        held.append(block)
+        waiting += len(block)
+        while waiting > reach:
+            yield next_window()
+    yield next_window()
+    while waiting > 0:
+        yield next_window()
+
+
+def _log_probs(engine: OfflineEngine, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    log_probs, frames = engine.run(samples[None], np.array([len(samples)], np.int64))
+    return log_probs[0, : frames[0]]
+
+
+def _joined(blocks: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)

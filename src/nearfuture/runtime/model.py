@@ -7,12 +7,13 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import perf_counter
-from typing import BinaryIO, cast
+from typing import TypeGuard, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearfuture.audio import Audio, read, resample_blocks
+from nearfuture.audio import Audio, open_audio, resample_blocks
+from nearfuture.audio.source import AudioSource
 from nearfuture.budget import Latency, largest_lookahead
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
@@ -34,7 +35,7 @@ from nearfuture.runtime.utterance import Utterances
 
 __all__ = ["Model", "load"]
 
-Source = str | os.PathLike[str] | bytes | BinaryIO | Audio | ArrayLike
+Source = AudioSource | Audio | ArrayLike
 """A recording as users have it; see `Model.transcribe`."""
 
 _ENDPOINT = Endpoint()
@@ -168,7 +169,7 @@ class Model:
             endpoint: divides the text into utterances; it is one, however long, where this is None.
 
         Raises:
-            AudioError: for a file that cannot be read.
+            AudioError: for a file that cannot be read, or not to its end.
             NearfutureError: for samples of another kind or not finite, and for a rate beside a file
                 that has its own.
 
@@ -177,10 +178,31 @@ class Model:
         ('', (), (), 1000.0)
         """
         since = perf_counter()
-        pcm, rate = _samples(source, rate, self.rate)
-        utterances = tuple(self.utterances([pcm], rate, endpoint=endpoint))
+        heard_samples = 0
+
+        def counted(blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
+            nonlocal heard_samples
+            for block in blocks:
+                heard_samples += len(block)
+                yield block
+
+        if _is_file(source):
+            with open_audio(source) as reader:
+                reader.check()
+                rate = _its_rate(rate, reader.rate)
+                blocks = counted(reader.blocks(rate))
+                utterances = tuple(self.utterances(blocks, rate, endpoint=endpoint))
+                reader.check()
+        else:
+            if isinstance(source, Audio):
+                rate, samples = _its_rate(rate, source.rate), source.samples
+            else:
+                rate = self.rate if rate is None else rate
+                samples = as_samples(cast(ArrayLike, source))
+            blocks = counted([samples])
+            utterances = tuple(self.utterances(blocks, rate, endpoint=endpoint))
         return Transcription(
-            utterances, 1000 * len(pcm) / rate, compute_ms=1000 * (perf_counter() - since)
+            utterances, 1000 * heard_samples / rate, compute_ms=1000 * (perf_counter() - since)
         )
 
     def utterances(
@@ -277,14 +299,16 @@ def _utterance(ended: Event | Utterances) -> TranscribedUtterance:
     )
 
 
-def _samples(source: Source, rate: int | None, own: int) -> tuple[NDArray[np.float32], int]:
-    """The samples of whatever a user names, and their rate."""
-    if isinstance(source, (str, os.PathLike, bytes)) or hasattr(source, "read"):
-        source = read(cast("str | os.PathLike[str] | bytes | BinaryIO", source))
-    if not isinstance(source, Audio):
-        return as_samples(source), own if rate is None else rate
-    if rate not in (None, source.rate):
+def _is_file(source: Source) -> TypeGuard[AudioSource]:
+    """Whether it is to be decoded; whatever else there is, is samples."""
+    kinds = (str, os.PathLike, bytes, bytearray, memoryview)
+    return isinstance(source, kinds) or hasattr(source, "read")
+
+
+def _its_rate(rate: int | None, own: int) -> int:
+    """The rate of a recording that knows its own."""
+    if rate not in (None, own):
         raise NearfutureError(
-            f"rate={rate} is for arrays: this recording says that it has {source.rate} Hz"
+            f"rate={rate} is for arrays: this recording says that it has {own} Hz"
         )
-    return source.samples, source.rate
+    return own

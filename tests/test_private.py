@@ -28,6 +28,12 @@ def test_running_a_model_leaves_the_home_folder_alone(tmp_path: Path) -> None:
     assert home_after("import nearfuture; nearfuture.load('digits')", tmp_path) == []
 
 
+def test_a_home_folder_that_cannot_be_made_is_not_spoken_of(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    load = "from nearfuture.data.formats.lhotse_manifest import the_library; the_library()"
+    assert home_after(load, tmp_path, HOME=str(tmp_path / "file")) == ["file"]
+
+
 def test_a_user_who_wants_to_report_may(tmp_path: Path) -> None:
     said = "import nearfuture, os; assert os.environ['ORT_DISABLE_TELEMETRY'] == '0'"
     assert home_after(said, tmp_path, ORT_DISABLE_TELEMETRY="0") == []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +30,27 @@ def the_library() -> Any:
         NearfutureError: where it is not installed.
     """
     try:
-        import lhotse
+        with _quiet():
+            import lhotse
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"manifests of Lhotse need {error.name}, which the base install leaves out; install it "
             f"with: pip install 'nearfuture[train]'"
         ) from error
     return lhotse
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without its word on a home folder that cannot be written, which nobody here needs."""
+    root, disabled = logging.getLogger(), logging.root.manager.disable
+    handlers = list(root.handlers)
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(disabled)
+        root.handlers[:] = handlers  # its word would have added one
 
 
 def is_file(path: Path) -> bool:

@@ -1,14 +1,16 @@
 """The log: what happened to whom, as lines or as JSON; what was said only if asked for."""
 
+import io
 import json
 import logging
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
 from nearfuture.runtime import Dispatcher
 from nearfuture.serving.limits import Limits, Settings
-from nearfuture.serving.log import configure
+from nearfuture.serving.log import OncePerSecond, configure
 from tests.serving.served import running, said, stream
 
 SPEECH = said("flite-slt-720")
@@ -16,7 +18,7 @@ SPEECH = said("flite-slt-720")
 
 @pytest.fixture(autouse=True)
 def _as_before() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in ("nearfuture", "uvicorn")]
+    loggers = [logging.getLogger(name) for name in ("nearfuture", "uvicorn", "asyncio")]
     before = [(one.handlers, one.propagate, one.level) for one in loggers]
     yield
     for one, (handlers, propagate, level) in zip(loggers, before, strict=True):
@@ -44,6 +46,70 @@ def test_text_is_logged_only_if_asked_for(
     assert closed["heard_s"] == round(len(SPEECH) / 8000, 3)
     assert closed["finished"] is True
     assert closed["final_ms"] > 0
+
+
+def test_a_warning_is_one_line_a_second_and_says_how_many_there_were(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    configure("json")
+    logger, now = logging.getLogger("nearfuture.serving"), 0.0
+    (handler,) = logging.getLogger("nearfuture").handlers
+    handler.filters = [OncePerSecond(lambda: now)]
+    for tick in range(3 * 1024):
+        now = tick / 1024
+        logger.warning("no descriptors for %s", tick)
+        logging.getLogger("asyncio").error("socket.accept() out of system resource")
+        logger.info("refused", extra={"fields": {"code": "busy" if tick % 2 else "unauthorized"}})
+        if tick % 1024 == 0:
+            logger.info("stream opened")
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    told: dict[str, list[int]] = {}
+    for line in lines:
+        told.setdefault(line.get("code", line["message"][:6]), []).append(line.get("more", 0))
+    assert told == {
+        "no des": [0, 1023, 1023],
+        "socket": [0, 1023, 1023],
+        "unauthorized": [0, 511, 511],
+        "busy": [0, 511, 511],
+        "stream": [0, 0, 0],
+    }
+
+
+def test_kinds_of_warnings_do_not_pile_up() -> None:
+    once = OncePerSecond(lambda: 0.0)
+    for number in range(10_000):
+        record = logging.LogRecord("x", logging.WARNING, "", 0, f"kind {number}", (), None)
+        assert once.filter(record)
+    assert len(once._last) == 256
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_a_client_writes_no_lines_and_no_colours_into_the_log(
+    capsys: pytest.CaptureFixture[str], style: Literal["text", "json"]
+) -> None:
+    configure(style)
+    evil = "/a\n2026 forged\r\x1b[31m\x9b2J\u2028\u202e\x00\ud800 한글"
+    logging.getLogger("nearfuture.serving").info(f"path {evil}", extra={"fields": {"path": evil}})
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    assert err[:-1].isprintable()
+    assert "한글" in err or style == "json"
+
+
+def test_a_log_that_cannot_be_written_makes_no_noise(capsys: pytest.CaptureFixture[str]) -> None:
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(28, "No space left on device")
+
+    configure("text")
+    (handler,) = logging.getLogger("nearfuture").handlers
+    assert isinstance(handler, logging.StreamHandler)
+    closed = io.StringIO()
+    closed.close()
+    for target in (Full(), closed):
+        handler.setStream(target)
+        logging.getLogger("nearfuture.serving").info("hello")
+    assert capsys.readouterr().err == ""
 
 
 def test_lines_for_people(capsys: pytest.CaptureFixture[str]) -> None:

@@ -91,6 +91,7 @@ def serve(
     from nearfuture.decoding import Endpoint
     from nearfuture.runtime.processor import AUTO
     from nearfuture.serving import log as logging
+    from nearfuture.serving.descriptors import affordable, needed
     from nearfuture.serving.limits import Limits, Settings
     from nearfuture.serving.server import Address, bound
     from nearfuture.serving.server import serve as run
@@ -120,17 +121,18 @@ def serve(
             f"--silence-ms is {silence_ms:g} and --longest-ms {longest_ms:g}: both are finite, the "
             f"first above 0 and not above the second"
         )
+    asked = Limits(
+        most_streams=max_streams,
+        most_connections=max_connections,
+        most_seconds=max_seconds,
+        most_message_bytes=max_message_bytes,
+        most_file_bytes=max_file_bytes,
+        most_waiting_s=max_waiting_seconds,
+        idle_s=idle_seconds,
+        drain_s=drain_seconds,
+    )
     settings = Settings(
-        limits=Limits(
-            most_streams=max_streams,
-            most_connections=max_connections,
-            most_seconds=max_seconds,
-            most_message_bytes=max_message_bytes,
-            most_file_bytes=max_file_bytes,
-            most_waiting_s=max_waiting_seconds,
-            idle_s=idle_seconds,
-            drain_s=drain_seconds,
-        ),
+        limits=affordable(asked),
         budget_ms=budget_ms,
         endpoint=Endpoint(silence_ms, longest_ms),
         api_key=_api_key(api_key_file),
@@ -155,6 +157,13 @@ def serve(
             for address, one in zip(addresses, sockets, strict=True)
         ]
         tls = None if tls_cert is None or tls_key is None else (tls_cert, tls_key)
+
+        if (most := settings.limits.most_connections) < max_connections:
+            print(
+                f"nearfuture: {most} connections at once instead of {max_connections}, which need "
+                f"{needed(asked)} file descriptors: raise the hard limit (LimitNOFILE, ulimit -Hn)",
+                file=sys.stderr,
+            )
 
         def started() -> None:
             if precision == AUTO:

@@ -17,6 +17,7 @@ from nearfuture.serving.service import InFlight, Service
 
 __all__ = ["Admission"]
 
+_LEAST_BYTES_S = 4096  # of a body, on the average, with `idle_s` for a start
 _FORM_BYTES = 1 << 16  # what a form may have around a file
 
 _LOG = logging.getLogger("nearfuture.serving")
@@ -125,18 +126,22 @@ def _too_big(most: int) -> Refused:
 
 
 def _bounded(receive: Receive, limits: Limits) -> Receive:
-    """What is received, as long as it is not too much and does not stand still in its middle."""
-    total, whole = 0, False
+    """What is received, if it is not too much, does not stand still and is not all too slow."""
+    loop = asyncio.get_running_loop()
+    total, whole, begun_s = 0, False, loop.time()
 
     async def bounded() -> Message:
         nonlocal total, whole
+        slow_s = begun_s + limits.idle_s + total / _LEAST_BYTES_S - loop.time()
         try:
-            async with asyncio.timeout(None if whole else limits.idle_s):
+            async with asyncio.timeout(None if whole else min(limits.idle_s, slow_s)):
                 message = await receive()
         except TimeoutError:
-            raise Refused(
-                "idle", f"nothing more of the request came for {limits.idle_s:g} s: send it again"
-            ) from None
+            if slow_s < limits.idle_s:
+                reason = f"the request comes slower than {_LEAST_BYTES_S} bytes a second"
+            else:
+                reason = f"nothing more of the request came for {limits.idle_s:g} s"
+            raise Refused("idle", f"{reason}: send it again") from None
         whole = not message.get("more_body", False)
         total += len(message.get("body", b""))
         if total > limits.most_file_bytes + _FORM_BYTES:

@@ -59,13 +59,15 @@ class Limits:
 
     Attributes:
         most_streams: open at once, over all models and protocols.
-        most_connections: sockets open at once, over all ports.
+        most_connections: requests and websockets at once, over all ports.
+        most_idle: sockets without a request, likewise; one more takes the place of the oldest.
         most_seconds: of audio in one stream, and of one connection.
         most_message_bytes: of one message on a websocket, and of one JSON body.
         most_file_bytes: of one uploaded recording.
         most_waiting_s: audio of one stream that was received and not yet computed; beyond it the
             server stops reading from that client until there is room; 1 s at least.
         most_unread: finished utterances that a client has not read; likewise.
+        headers_s: until a new socket, or one that is kept, has sent the headers of a request.
         idle_s: without a message from a client, or without a client taking one.
         drain_s: from the server being told to stop to its end, at most.
         last_words_s: of that, for the last results of streams that are cut off; all of it where
@@ -77,11 +79,13 @@ class Limits:
 
     most_streams: int = 100
     most_connections: int = 1000
+    most_idle: int = 256
     most_seconds: float = 14_400.0
     most_message_bytes: int = 1 << 20
     most_file_bytes: int = 25 << 20
     most_waiting_s: float = 60.0
     most_unread: int = 64
+    headers_s: float = 15.0
     idle_s: float = 60.0
     drain_s: float = 30.0
     last_words_s: float = 4.0

@@ -9,13 +9,15 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-__all__ = ["configure"]
+__all__ = ["OncePerSecond", "configure", "printable"]
 
 Style = Literal["text", "json"]
 
+_MOST_KINDS = 256
+
 
 def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
-    """Log to stderr what this package and uvicorn have to say.
+    """Log to stderr what this package, uvicorn and asyncio have to say.
 
     Args:
         style: `json` for one object a line, with `time`, `level`, `logger`, `message` and what
@@ -23,9 +25,9 @@ def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
         level: the least important that is logged.
 
     Returns:
-        What puts both loggers back: a log that outlives its server writes to a stream of the past.
+        What puts the loggers back: a log that outlives its server writes to a stream of the past.
     """
-    loggers = [logging.getLogger(name) for name in ("nearfuture", "uvicorn")]
+    loggers = [logging.getLogger(name) for name in ("nearfuture", "uvicorn", "asyncio")]
     before = [(one.handlers, one.propagate, one.level) for one in loggers]
 
     def restore() -> None:
@@ -33,13 +35,77 @@ def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
             logger.handlers, logger.propagate = handlers, propagate
             logger.setLevel(least)
 
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Handler(sys.stderr)
     handler.setFormatter(_Json() if style == "json" else _Text())
+    handler.addFilter(OncePerSecond())
     for logger in loggers:
         logger.handlers = [handler]
         logger.propagate = False
         logger.setLevel(level if logger.name == "nearfuture" else max(level, logging.WARNING))
     return restore
+
+
+class OncePerSecond(logging.Filter):
+    """Lets each kind of warning through once a second, and says how many there were meanwhile.
+
+    Strangers can cause warnings, and must not fill a disk with them. A kind is a logger, its
+    message before anything is put into it, and the `code` of its fields. What is no warning passes,
+    unless its fields have a `code`: then it is a refusal.
+
+    Args:
+        clock: in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._last: dict[tuple[str, str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether it is logged."""
+        fields = _fields(record)
+        code = str(fields.get("code", ""))
+        if record.levelno < logging.WARNING and not code:
+            return True
+        kind, now = (record.name, str(record.msg), code), self._clock()
+        last_s, missed = self._last.get(kind, (-1.0, 0))
+        if kind in self._last and now - last_s < 1.0:
+            self._last[kind] = (last_s, missed + 1)
+            return False
+        self._last.pop(kind, None)
+        while len(self._last) >= _MOST_KINDS:
+            del self._last[next(iter(self._last))]
+        self._last[kind] = (now, 0)
+        if missed:
+            record.fields = {**fields, "more": missed}
+        return True
+
+
+def printable(text: str) -> str:
+    r"""A text without anything that moves a cursor, hides, or begins a line.
+
+    >>> print(printable("/a\nb \x1b[31m한글 \u202e"))
+    /a\x0ab \x1b[31m한글 \u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    if number < 256:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
+
+
+class _Handler(logging.StreamHandler[Any]):
+    """A handler that stays silent where nothing can be written: a full disk, a closed pipe."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
+        """Say nothing: it would go where nothing can be said."""
+        if not isinstance(sys.exc_info()[1], OSError | ValueError):
+            super().handleError(record)
 
 
 def _when(record: logging.LogRecord) -> str:
@@ -65,7 +131,8 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(line, ensure_ascii=False, default=str)
+        text = json.dumps(line, ensure_ascii=False, default=str)
+        return text if text.isprintable() else json.dumps(line, default=str)
 
 
 class _Text(logging.Formatter):
@@ -73,7 +140,8 @@ class _Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         fields = "".join(f"  {name}={value!r}" for name, value in _fields(record).items())
-        line = f"{_when(record)} {record.levelname.lower():7} {record.getMessage()}{fields}"
+        message = printable(record.getMessage())
+        line = f"{_when(record)} {record.levelname.lower():7} {message}{fields}"
         if record.exc_info:
             line = f"{line}\n{self.formatException(record.exc_info)}"
         return line

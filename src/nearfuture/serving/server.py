@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
+import math
 import signal
 import socket
 import ssl
@@ -23,6 +25,7 @@ from nearfuture.serving.transport import HttpProtocol, WebSocketProtocol
 __all__ = ["Address", "bound", "serve"]
 
 _PING_S = 20.0
+_BACKLOG = 1024
 _LOG = logging.getLogger("nearfuture.serving")
 
 
@@ -85,8 +88,9 @@ async def serve(
     Raises:
         NearfutureError: for certificates that cannot be used.
     """
-    servers = [_Server(_config(service, address, tls)) for address in addresses]
+    servers = [_Server(_config(service, address, tls), service) for address in addresses]
     loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_complaint(service))
     stop = asyncio.Event() if stop is None else stop
     hurry = asyncio.Event()
 
@@ -135,6 +139,32 @@ async def serve(
 class _Server(uvicorn.Server):
     """A server that leaves signals to `serve`: there may be several, and streams to drain first."""
 
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen; uvicorn's own way has a minute of patience for handshakes of TLS."""
+        assert sockets is not None
+        await self.lifespan.startup()
+        loop, config = asyncio.get_running_loop(), self.config
+
+        def protocol() -> HttpProtocol:
+            state = self.lifespan.state
+            return HttpProtocol(config, self.server_state, state, idle=self._service.idle)
+
+        self.servers = [
+            await loop.create_server(
+                protocol,
+                sock=one,
+                ssl=config.ssl,
+                ssl_handshake_timeout=self._service.limits.headers_s if config.ssl else None,
+                backlog=_BACKLOG,
+            )
+            for one in sockets
+        ]
+        self.started = True
+
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
@@ -163,6 +193,7 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
         log_config=None,
         access_log=False,
         server_header=False,
+        timeout_keep_alive=math.ceil(service.limits.headers_s),
         ssl_certfile=None if tls is None else tls[0],
         ssl_keyfile=None if tls is None else tls[1],
     )
@@ -176,6 +207,24 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
     return config
 
 
+def _complaint(service: Service) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """What asyncio has to say, and what to do about it.
+
+    Without descriptors no socket can be accepted, not even that of a client who has a key. asyncio
+    says so a thousand times a second, and tries again after one.
+    """
+
+    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+            service.idle.drop_oldest()
+            _LOG.warning("no file descriptors are left: raise LimitNOFILE, or --max-connections")
+        else:
+            loop.default_exception_handler(context)
+
+    return complain
+
+
 def _listening(address: Address) -> socket.socket:
     found = socket.getaddrinfo(
         address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -186,7 +235,7 @@ def _listening(address: Address) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         listening.bind(where)
-        listening.listen(1024)
+        listening.listen(_BACKLOG)
     except BaseException:
         listening.close()
         raise

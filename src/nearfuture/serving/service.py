@@ -16,6 +16,7 @@ from starlette.requests import HTTPConnection
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Busy, Dispatcher
+from nearfuture.serving.idle import IdleSockets
 from nearfuture.serving.limits import Limits, Refused, Settings, shown
 from nearfuture.serving.metrics import Metrics
 from nearfuture.serving.session import Session, Update
@@ -63,6 +64,7 @@ class Service:
         metrics: what it counts.
         settings: as given.
         limits: those of the settings.
+        idle: sockets that have no request.
         files: held while a recording is decoded and heard.
     """
 
@@ -75,6 +77,7 @@ class Service:
         self.metrics = Metrics(self._dispatchers)
         self._sessions: set[Session] = set()
         self._opening = 0
+        self.idle = IdleSockets(self.limits.most_idle, self.limits.headers_s)
         self._in_flight: set[InFlight] = set()
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._numbers = itertools.count(1)

@@ -11,6 +11,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.exceptions import InvalidState
 from websockets.protocol import State
 
+from nearfuture.serving.idle import IdleSockets
+
 __all__ = ["LOST", "HttpProtocol", "WebSocketProtocol"]
 
 LOST = "nearfuture.lost"
@@ -79,14 +81,43 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
 
 class HttpProtocol(H11Protocol):
-    """uvicorn's own, with two differences.
+    """uvicorn's own, with three differences.
 
+    * While it has no request it is one of the idle sockets, and may be closed.
     * A body that stops being HTTP in its middle ends the request; the application's answer to what
       it has seen until then would be a second one.
     * A client that has taken nothing of an answer for a minute is given up.
     """
 
     _stuck: asyncio.TimerHandle | None = None
+
+    def __init__(self, *arguments: Any, idle: IdleSockets, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._idle = idle
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for headers."""
+        super().connection_made(transport)
+        self._idle.add(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; only whole headers end the wait."""
+        before = self.cycle
+        super().data_received(data)
+        if self.cycle is not before:
+            self._idle.discard(self.transport)
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Become a websocket."""
+        self._idle.discard(self.transport)
+        super().handle_websocket_upgrade(event)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, unless it has come already."""
+        answered = self.cycle
+        super().on_response_complete()
+        if self.cycle is answered and self.transport.get_protocol() is self:
+            self._idle.add(self.transport)
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is not HTTP, as far as an answer is still possible."""
@@ -111,6 +142,7 @@ class HttpProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is gone."""
         super().connection_lost(exc)
+        self._idle.discard(self.transport)
         self._relax()
 
     def _relax(self) -> None:

@@ -12,7 +12,12 @@ from nearfuture.serving.limits import Refused
 
 __all__ = ["OpenAIError"]
 
-_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+_HEADERS = {
+    401: {"WWW-Authenticate": "Bearer"},
+    408: {"Connection": "close"},  # what else is on its way is read no more
+    413: {"Connection": "close"},
+    503: {"Retry-After": "1"},
+}
 
 
 class OpenAIError(NearfutureError):

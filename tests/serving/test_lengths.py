@@ -106,7 +106,7 @@ def encoded(kind: str, length: int) -> tuple[bytes, NDArray[np.int16]]:
         samples = FAST[: 3 * length + length % 3]
         return samples.tobytes(), samples
     reader = PcmReader("mulaw", rate=8000)
-    reader.read(b"\xff" * 12)  # past where a header could be
+    reader.read(b"\xff" * 16)  # past where a header could be
     codes = np.arange(256, dtype=np.uint8)
     table = reader.read(codes.tobytes()).astype(np.int32)
     nearest = np.abs(WORDS[:length, None].astype(np.int32) - table).argmin(axis=1)

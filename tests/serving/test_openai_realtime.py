@@ -21,7 +21,7 @@ from websockets.sync.client import ClientConnection, connect
 
 from nearfuture.runtime import Dispatcher, Model, load
 from nearfuture.serving.limits import Settings
-from tests.serving.live import CLIPS, Live, live, spoken
+from tests.serving.live import CLIPS, Live, clip, live, spoken
 from tests.serving.served import reset, soon
 
 # The client's own, with a newer websockets than it was made for.
@@ -244,7 +244,7 @@ def test_the_older_protocol(server: Live, digits: Model) -> None:
         "input_audio_format": "g711_ulaw",
         "input_audio_transcription": {"model": "gpt-4o-transcribe", "language": "en"},
         "turn_detection": None,
-        "input_audio_noise_reduction": {"type": "near_field"},
+        "input_audio_noise_reduction": None,
     }
     audio = base64.b64encode(file.getvalue()).decode()
     url = f"ws://{server.address}/v1/realtime?intent=transcription"
@@ -256,7 +256,8 @@ def test_the_older_protocol(server: Live, digits: Model) -> None:
         )
         assert updated["type"] == "transcription_session.updated"
         assert updated["session"]["input_audio_format"] == "g711_ulaw"
-        assert updated["session"]["input_audio_transcription"] == {"model": "digits"}
+        told = {"model": "digits", "language": "en"}
+        assert updated["session"]["input_audio_transcription"] == told
         assert updated["session"]["turn_detection"] is None
         websocket.send(json.dumps({"type": "input_audio_buffer.append", "audio": audio}))
         websocket.send(json.dumps({"type": "input_audio_buffer.commit"}))
@@ -352,10 +353,13 @@ def test_settings_stay_while_there_is_audio(raw: ClientConnection) -> None:
     assert updated["session"]["audio"]["input"]["format"] == {"type": "audio/pcmu"}
 
 
-def test_a_container_is_refused_by_name(raw: ClientConnection) -> None:
-    audio = base64.b64encode(b"fLaC" + bytes(1000)).decode()
+@pytest.mark.parametrize("name", ["FLAC", "MP3", "AIFF", "AU"])
+def test_a_file_is_refused_by_name(raw: ClientConnection, name: str) -> None:
+    file = io.BytesIO()
+    soundfile.write(file, clip(CLIPS[0])[0], 8000, format=name)
+    audio = base64.b64encode(file.getvalue()[:4000]).decode()
     (told,) = events_of(raw, {"type": "input_audio_buffer.append", "audio": audio})
-    assert "FLAC" in told["error"]["message"]
+    assert f"this audio is {name}," in told["error"]["message"]
     with pytest.raises(websockets.ConnectionClosedError) as closed:
         raw.recv(timeout=30)
     assert closed.value.rcvd is not None

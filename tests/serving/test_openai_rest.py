@@ -223,14 +223,14 @@ def test_openais_names_stand_for_the_first_model(
     assert told.text == digits.transcribe(*clip(CLIPS[0])).text
 
 
-def test_what_has_no_effect_is_accepted(client: openai.OpenAI, digits: Model) -> None:
+def test_options_that_ask_for_nothing_are_accepted(client: openai.OpenAI, digits: Model) -> None:
     told = client.audio.transcriptions.create(
         file=("a.flac", FLAC),
         model="digits",
         language="ko",
-        prompt="digits, please",
-        temperature=0.2,
-        include=["logprobs"],
+        prompt="",
+        temperature=0,
+        include=[],
         chunking_strategy="auto",
     )
     assert told.text == digits.transcribe(*clip(CLIPS[0])).text
@@ -249,6 +249,16 @@ def test_what_has_no_effect_is_accepted(client: openai.OpenAI, digits: Model) ->
         ({"temperature": "warm"}, 400, "temperature"),
         ({"temperature": "nan"}, 400, "temperature"),
         ({"temperature": "2"}, 400, "temperature"),
+        ({"temperature": "0.2"}, 400, "temperature"),
+        ({"prompt": "digits, please"}, 400, "prompt"),
+        ({"language": "Klingon!"}, 400, "language"),
+        ({"languages[]": "en"}, 400, "languages"),
+        ({"keywords[]": "seven"}, 400, "keywords"),
+        ({"include[]": "logprobs"}, 400, "include"),
+        ({"chunking_strategy": '{"type": "server_vad"}'}, 400, "chunking_strategy"),
+        ({"known_speaker_names[]": "agent"}, 400, "known_speaker_names"),
+        ({"hotwords": "seven"}, 400, "hotwords"),
+        ({"response_format": ["json", "text"]}, 400, "response_format"),
         ({"timestamp_granularities[]": "word"}, 400, "timestamp_granularities"),
         (
             {"timestamp_granularities[]": "phoneme", "response_format": "verbose_json"},

@@ -9,8 +9,9 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nearfuture.serving.encoding import ENCODINGS
 from nearfuture.serving.limits import Refused
-from nearfuture.serving.pcm import PcmReader, as_rate
+from nearfuture.serving.pcm import PcmReader, as_rate, json_text
 
 RAMP = np.arange(-32768, 32768, 97).astype(np.int16)
 
@@ -107,7 +108,7 @@ def test_raw_audio_that_begins_like_a_header_is_raw() -> None:
 
 def test_half_a_sample_at_the_end_and_half_a_header_are_no_sound() -> None:
     reader = PcmReader(rate=8000)
-    assert [len(reader.read(b"\1\2\3")), len(reader.finish())] == [1, 0]
+    assert [len(reader.read(b"\1\2\3")), len(reader.finish())] == [0, 1]
     reader = PcmReader(rate=8000)
     assert [len(reader.read(header(0)[:30])), len(reader.finish())] == [0, 0]
 
@@ -135,20 +136,84 @@ def test_a_wav_of_another_kind_is_refused_by_name(form: bytes, told: str) -> Non
         PcmReader(rate=8000).read(header(0, form=form) + bytes(100))
 
 
+AAC = (b"\xff\xf1\x60\x40\x19\x1f\xfc" + bytes(193)) * 2  # two frames of 200 bytes
+FILES = {
+    "FLAC": wav("PCM_16", form="FLAC"),
+    "Ogg": wav("VORBIS", form="OGG"),
+    "MP3": wav("MPEG_LAYER_III", form="MP3"),
+    "AIFF": wav("PCM_16", form="AIFF"),
+    "AU": wav("PCM_16", form="AU"),
+    "CAF": wav("PCM_16", form="CAF"),
+    "Wave64": wav("PCM_16", form="W64"),
+    "RF64": wav("PCM_16", form="RF64"),
+    "AAC": AAC,
+    "MPEG-4": b"\0\0\0\x20ftypM4A " + bytes(100),
+    "WebM": b"\x1aE\xdf\xa3" + bytes(100),
+    "Windows Media": b"0&\xb2u\x8ef\xcf\x11\xa6\xd9" + bytes(100),
+    "AMR": b"#!AMR\n" + bytes(100),
+    "MP3 ": b"ID3\x03\0\0\0\0\0\0" + bytes(100),
+    "ZIP": b"PK\x03\x04" + bytes(100),
+    "text": b"SUQzBAAAAAAAI1RTU0UAAAAPAAADTGF2ZjU5LjI3LjEwMAAAAAAAAAAAAAAA//uQxAAD",
+    "text ": b"<!DOCTYPE html>\n<html><head><title>Not found</title></head></html>\n",
+}
+
+
+@pytest.mark.parametrize("cut", [1, 5, 4000])
+@pytest.mark.parametrize("name", FILES)
+def test_what_is_no_wav_is_refused_by_name(name: str, cut: int) -> None:
+    data = FILES[name]
+    with pytest.raises(Refused, match=name.strip()) as refused:
+        heard(PcmReader(rate=8000), data, [cut] * (len(data) // cut))
+    assert refused.value.code == "bad_audio"
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_what_looks_like_a_frame_of_mp3_is_sound_without_a_second_one(encoding: str) -> None:
+    data = b"\xff\xfb\x90\x64" + np.random.default_rng(0).bytes(4000)
+    for sizes in ([3], [600] * 9, []):
+        found = heard(PcmReader(encoding, rate=8000), data, sizes)
+        assert len(found) == len(data) // ENCODINGS[encoding]
+    short = PcmReader(encoding, rate=8000)
+    assert [len(short.read(data[:100])), len(short.finish())] == [0, 100 // ENCODINGS[encoding]]
+
+
+def test_g711_may_be_made_of_letters() -> None:
+    quiet = b"UVWTU" * 100  # A-law close to zero
+    assert len(heard(PcmReader("alaw", rate=8000), quiet, [9] * 9)) == len(quiet)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("odd", [0, 1])
+def test_a_wav_may_follow_a_wav(size: int, odd: int) -> None:
+    """Clients that make a file of every piece; none is lost."""
+    one = wav("PCM_16")[: 44 + 200]
+    one = one[:40] + struct.pack("<I", 200 + odd) + one[44:] + bytes(2 * odd)
+    data = (one + b"LIST\x03\0\0\0abc\0") * 3
+    found = heard(PcmReader(rate=8000), data, [size] * (len(data) // size))
+    assert found.tolist() == RAMP[:100].tolist() * 3
+
+
+def test_a_wav_of_another_kind_may_not_follow() -> None:
+    first = header(200) + bytes(200)
+    with pytest.raises(Refused, match=r"16000 Hz.*follows one of another kind.*8000 Hz"):
+        PcmReader(rate=8000).read(first + wav("PCM_16"))
+
+
 @pytest.mark.parametrize(
-    ("begin", "name"),
+    ("data", "told"),
     [
-        (b"fLaC", "FLAC"),
-        (b"OggS", "Ogg"),
-        (b"ID3\x03", "MP3"),
-        (b"\0\0\0\x20ftypM4A ", "MPEG-4"),
-        (b"\x1aE\xdf\xa3", "WebM"),
+        (b'{"eof" : 1}', '{"eof" : 1}'),
+        (b'{"config": {}}\n', '{"config": {}}\n'),
+        (b"{" + bytes(99), None),
+        (b'{"eof": 1} and more', None),
+        (b'{"eof": "\xff"}', None),
+        (b"[1]", None),
+        (b'{"a":' * 90_000, None),
+        (b"", None),
     ],
 )
-def test_a_container_is_refused_by_name(begin: bytes, name: str) -> None:
-    with pytest.raises(Refused, match=name) as refused:
-        PcmReader(rate=8000).read(begin + bytes(100))
-    assert refused.value.code == "bad_audio"
+def test_json_that_came_as_binary(data: bytes, told: str | None) -> None:
+    assert json_text(data) == told
 
 
 @pytest.mark.parametrize("rate", [3999, 192_001, 8000.5, True, "8000", None, float("nan"), 10**400])

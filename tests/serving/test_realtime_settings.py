@@ -6,7 +6,11 @@ import pytest
 from openai.types.realtime import RealtimeTranscriptionSessionCreateResponse
 
 from nearfuture.serving.protocols.openai_error import OpenAIError
-from nearfuture.serving.protocols.realtime_settings import DEFAULT_SILENCE_MS, RealtimeSettings
+from nearfuture.serving.protocols.realtime_settings import (
+    DEFAULT_SILENCE_MS,
+    Dialect,
+    RealtimeSettings,
+)
 
 
 def ga(**heard: Any) -> dict[str, Any]:
@@ -58,7 +62,7 @@ def test_fields_that_are_not_named_stay() -> None:
 
 
 def test_turn_detection() -> None:
-    on = {"type": "server_vad", "silence_duration_ms": 800, "threshold": 0.3}
+    on = {"type": "server_vad", "silence_duration_ms": 800, "threshold": 0.5}
     assert RealtimeSettings().updated(ga(turn_detection=on), "ga").silence_ms == 800
     assert RealtimeSettings().updated(ga(turn_detection=None), "ga").silence_ms is None
     plain = {"type": "server_vad"}
@@ -66,12 +70,35 @@ def test_turn_detection() -> None:
     assert off.updated({"turn_detection": plain}, "beta").silence_ms == DEFAULT_SILENCE_MS
 
 
-def test_what_has_no_effect_is_passed_over() -> None:
+def test_what_asks_for_nothing_is_accepted() -> None:
+    turns = {
+        "type": "server_vad",
+        "threshold": 0.5,
+        "prefix_padding_ms": 300.0,
+        "create_response": False,
+        "interrupt_response": None,
+    }
     told = ga(
-        transcription={"model": "whisper-1", "language": "en", "prompt": "digits"},
-        noise_reduction={"type": "near_field"},
+        transcription={"model": "whisper-1", "language": "en", "prompt": "", "keywords": []},
+        noise_reduction=None,
+        turn_detection=turns,
+    ) | {"include": []}
+    assert RealtimeSettings().updated(told, "ga") == RealtimeSettings(
+        model="whisper-1", language="en"
     )
-    assert RealtimeSettings().updated(told, "ga") == RealtimeSettings(model="whisper-1")
+
+
+@pytest.mark.parametrize("dialect", ["ga", "beta"])
+@pytest.mark.parametrize("silence_ms", [None, 700])
+@pytest.mark.parametrize("language", [None, "en"])
+def test_what_is_described_is_accepted(
+    dialect: Dialect, silence_ms: int | None, language: str | None
+) -> None:
+    settings = RealtimeSettings(
+        model="digits", encoding="alaw", silence_ms=silence_ms, language=language
+    )
+    told = settings.described("sess_1", "digits", dialect)
+    assert RealtimeSettings(model="other").updated(told, dialect) == settings
 
 
 @pytest.mark.parametrize(
@@ -90,6 +117,30 @@ def test_what_has_no_effect_is_passed_over() -> None:
         (ga(turn_detection="server_vad"), "session.audio.input.turn_detection"),
         (ga(turn_detection={"type": "semantic_vad"}), "session.audio.input.turn_detection.type"),
         (ga(transcription={"model": 7}), "session.audio.input.transcription.model"),
+        (ga(transcription={"prompt": "digits"}), "session.audio.input.transcription.prompt"),
+        (ga(transcription={"language": "?"}), "session.audio.input.transcription.language"),
+        (ga(transcription={"keywords": ["one"]}), "session.audio.input.transcription.keywords"),
+        (ga(transcription={"delay": "low"}), "session.audio.input.transcription.delay"),
+        (ga(noise_reduction={"type": "near_field"}), "session.audio.input.noise_reduction"),
+        (ga(echo=True), "session.audio.input.echo"),
+        ({"audio": {"output": {"voice": "alloy"}}}, "session.audio.output"),
+        ({"include": ["item.input_audio_transcription.logprobs"]}, "session.include"),
+        ({"instructions": "be brief"}, "session.instructions"),
+        *(
+            (
+                ga(turn_detection={"type": "server_vad", name: value}),
+                f"session.audio.input.turn_detection.{name}",
+            )
+            for name, value in (
+                ("threshold", 0.3),
+                ("threshold", True),
+                ("prefix_padding_ms", 100),
+                ("create_response", True),
+                ("interrupt_response", 1),
+                ("idle_timeout_ms", 5000),
+                ("eagerness", "low"),
+            )
+        ),
         *(
             (
                 ga(turn_detection={"type": "server_vad", "silence_duration_ms": silence}),
@@ -104,6 +155,25 @@ def test_what_is_not_offered_is_refused_by_name(session: object, param: str) -> 
         RealtimeSettings().updated(session, "ga")
     assert refusal.value.param == param
     assert refusal.value.fields()["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize(
+    ("session", "param"),
+    [
+        ({"modalities": ["text", "audio"]}, "session.modalities"),
+        ({"input_audio_noise_reduction": {"type": "far_field"}},
+         "session.input_audio_noise_reduction"),
+        ({"include": ["logprobs"]}, "session.include"),
+        ({"voice": "alloy"}, "session.voice"),
+        ({"input_audio_transcription": {"prompt": "x"}},
+         "session.input_audio_transcription.prompt"),
+        ({"turn_detection": {"threshold": 0.9}}, "session.turn_detection.threshold"),
+    ],
+)  # fmt: skip
+def test_the_older_protocol_refuses_by_name(session: object, param: str) -> None:
+    with pytest.raises(OpenAIError) as refusal:
+        RealtimeSettings().updated(session, "beta")
+    assert refusal.value.param == param
 
 
 @pytest.mark.parametrize("name", ["audio/pcm", "g722", 24000, {}])

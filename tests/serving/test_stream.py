@@ -271,7 +271,12 @@ def test_a_mistake_is_told_by_name_and_ends_it(
         ('{"type": "hello"}', "bad_message", "flush, finish or ping"),
         ('{"type": 5}', "bad_message", "the type 5: flush"),
         ("garbage", "bad_message", "JSON object"),
-        (b"fLaC\0\0\0\x22", "bad_audio", "FLAC"),
+        (b"fLaC\0\0\0\x22" + bytes(40), "bad_audio", "FLAC"),
+        (b"\xff\xf3\x84\xc4" + bytes(188) + b"\xff\xf3\x84\xc4", "bad_audio", "MP3"),
+        (b".snd\0\0\0\x18" + bytes(40), "bad_audio", "AU"),
+        (b'{"eof" : 1}', "bad_message", "binary"),
+        (b'{"type": "finish"}', "bad_message", "binary"),
+        ('{"type": "flush", "now": 1}', "bad_message", "'now'"),
     ],
 )
 def test_a_mistake_after_hello(served: Served, message: str | bytes, code: str, told: str) -> None:
@@ -286,7 +291,7 @@ def test_a_mistake_after_hello(served: Served, message: str | bytes, code: str, 
 def test_samples_that_are_no_numbers_are_told(served: Served) -> None:
     with served.connect() as client:
         hello(client, encoding="float32")
-        client.send(np.array([0.0, np.nan], "<f4").tobytes())
+        client.send(np.array([0.0, np.nan] * 2, "<f4").tobytes())
         (error,) = until_the_end(client)
         assert (error["code"], client.protocol.close_code) == ("bad_audio", 1007)
 

@@ -193,7 +193,7 @@ def test_words_have_the_times_of_the_stream(server: Live, digits: Model) -> None
 def test_words_can_be_left_out(server: Live) -> None:
     pcm = as_int16(clip(CLIPS[0])[0])
     with connect(f"ws://{server.vosk}") as websocket:
-        websocket.send('{"config": {"sample_rate": 8000, "words": false, "phrase_list": ["two"]}}')
+        websocket.send('{"config": {"sample_rate": 8000, "words": false, "phrase_list": []}}')
         (*_, last) = talk(websocket, *pieces(pcm), '{"eof": 1}')
     assert set(last) == {"text"}
     assert last["text"]
@@ -233,6 +233,52 @@ def test_reset_gives_a_result_and_starts_afresh(server: Live, digits: Model) -> 
         (*_, last) = talk(websocket, *pieces(second), '{"eof": 1}')
     assert last["text"] == digits.transcribe(second).text
     assert last["result"][0]["start"] > len(first) / 8000  # times go on
+
+
+@pytest.mark.parametrize("end", [b'{"eof" : 1}', b'{"eof":1}\n'])
+def test_an_end_that_comes_as_binary_is_no_audio(server: Live, digits: Model, end: bytes) -> None:
+    pcm = as_int16(clip(CLIPS[0])[0])
+    with connect(f"ws://{server.vosk}") as websocket:
+        websocket.send(b'{"config": {"sample_rate": 8000}}')
+        (*_, last) = talk(websocket, *pieces(pcm), end)
+        assert last["text"] == digits.transcribe(pcm).committed
+        with pytest.raises(websockets.ConnectionClosedOK):
+            websocket.recv(timeout=30)
+
+
+def test_alternatives_are_one(server: Live, digits: Model) -> None:
+    pcm = as_int16(clip(CLIPS[0])[0])
+    with connect(f"ws://{server.vosk}") as websocket:
+        websocket.send('{"config": {"sample_rate": 8000, "max_alternatives": 20}}')
+        (*_, last) = talk(websocket, *pieces(pcm), '{"reset": 1}')
+        assert talk(websocket, '{"eof": 1}') == [
+            {"alternatives": [{"text": "", "confidence": 1.0}]}
+        ]
+    (only,) = last["alternatives"]
+    offline = digits.transcribe(pcm)
+    assert only["text"] == offline.committed
+    assert only["confidence"] == pytest.approx(np.mean([w.confidence for w in offline.words]))
+    assert [word["word"] for word in only["result"]] == only["text"].split()
+    assert all(set(word) == {"word", "start", "end"} for word in only["result"])
+
+
+def test_a_config_names_a_model_that_is_served(server: Live, digits: Model) -> None:
+    pcm = as_int16(clip(CLIPS[0])[0])
+    with connect(f"ws://{server.vosk}") as websocket:
+        websocket.send('{"config": {"sample_rate": 8000, "model": "digits"}}')
+        (*_, last) = talk(websocket, *pieces(pcm), '{"eof": 1}')
+    assert last["text"] == digits.transcribe(pcm).committed
+
+
+def test_the_last_few_bytes_are_heard(server: Live) -> None:
+    pcm = as_int16(clip(CLIPS[0])[0])
+    few = pcm[-7:].tobytes()
+    seconds = server.service.metrics.audio_seconds.labels("digits")
+    before = seconds._value.get()
+    with connect(f"ws://{server.vosk}") as websocket:
+        assert talk(websocket, few, '{"eof": 1}') == [{"partial": ""}, {"text": ""}]
+    server.wait_until_free()
+    assert seconds._value.get() - before == pytest.approx(7 / 8000)
 
 
 def test_no_audio_is_no_text(server: Live) -> None:
@@ -295,6 +341,12 @@ def refused(websocket: ClientConnection, code: int, reason: str) -> None:
         ('{"eof": [1]}', 1003, "not understood"),
         ('{"start": 1}', 1003, "not understood"),
         ('{"config": 16000}', 1002, "object is wanted"),
+        ('{"config": {"phrase_list": ["two"]}}', 1002, "phrase_list is not offered"),
+        ('{"config": {"max_alternatives": "many"}}', 1002, "max_alternatives"),
+        ('{"config": {"max_alternatives": -1}}', 1002, "max_alternatives"),
+        ('{"config": {"model": "vosk-model-en-us"}}', 1002, "no model"),
+        ('{"config": {"model": 7}}', 1002, "model is 7"),
+        ('{"config": {"grammar": "two"}}', 1002, "grammar"),
         *(
             (f'{{"config": {{"sample_rate": {rate}}}}}', 1002, "rate")
             for rate in ("0", "-8000", "8000.5", '"fast"', "[8000]", "true", "1e400", "3", "NaN")
@@ -313,11 +365,13 @@ def test_what_is_no_message_ends_the_connection(
     assert server.is_alive()
 
 
-@pytest.mark.parametrize("kind", [b"fLaC", b"OggS", b"ID3\x04"])
-def test_a_container_is_refused_by_name(server: Live, kind: bytes) -> None:
+@pytest.mark.parametrize("name", ["FLAC", "MP3", "AIFF", "AU"])
+def test_a_file_is_refused_by_name(server: Live, name: str) -> None:
+    file = BytesIO()
+    soundfile.write(file, clip(CLIPS[0])[0], 8000, format=name)
     with connect(f"ws://{server.vosk}") as websocket:
-        websocket.send(kind + bytes(3000))
-        refused(websocket, 1007, "")
+        websocket.send(file.getvalue())
+        refused(websocket, 1007, f"this audio is {name}")
 
 
 @pytest.mark.parametrize("value", [np.nan, 5000.0])

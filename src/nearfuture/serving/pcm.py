@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.audio.signature import kind, undecided
+from nearfuture.serving.encoding import ENCODINGS, WIDTHS, Samples, decoded, scaled
 from nearfuture.serving.limits import Refused, shown
 
-__all__ = ["ENCODINGS", "HIGHEST_RATE", "LOWEST_RATE", "PcmReader", "as_rate"]
+__all__ = ["ENCODINGS", "HIGHEST_RATE", "LOWEST_RATE", "PcmReader", "as_rate", "json_text"]
 
 LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
 
-ENCODINGS = {"int16": 2, "float32": 4, "mulaw": 1, "alaw": 1}
-"""What raw audio may be, little-endian, one channel, and how many bytes a sample takes."""
-
-_SIGNATURE = 12  # bytes that tell a WAV
+_TEXT = 64  # so many bytes of ASCII are no samples of 16 or 32 bits
 _LARGEST_HEADER = 1 << 16
 _ENDLESS = 0x7FFFFF00  # a length that a program wrote before it knew
 _EXTENSIBLE = 0xFFFE
@@ -31,16 +31,6 @@ _WAV_ENCODINGS = {
     (6, 8): "alaw",
     (7, 8): "mulaw",
 }
-_WIDTHS = {**ENCODINGS, "uint8": 1, "int24": 3, "int32": 4}
-_CONTAINERS = (
-    (0, b"fLaC", "FLAC"),
-    (0, b"OggS", "Ogg"),
-    (0, b"ID3", "MP3"),
-    (4, b"ftyp", "MPEG-4 (m4a, mp4)"),
-    (0, b"\x1aE\xdf\xa3", "WebM or Matroska"),
-)
-
-_Samples = NDArray[np.float32] | NDArray[np.int16]
 
 
 def as_rate(value: Any) -> int:
@@ -62,22 +52,40 @@ def as_rate(value: Any) -> int:
     return int(value)
 
 
+def json_text(data: bytes) -> str | None:
+    """The text of a binary message that is a JSON object; None for audio.
+
+    >>> json_text(b'{"eof" : 1}'), json_text(bytes(320))
+    ('{"eof" : 1}', None)
+    """
+    if not data.startswith(b"{"):
+        return None
+    try:
+        text = data.decode()
+        return text if isinstance(json.loads(text), dict) else None
+    except (ValueError, RecursionError):
+        return None
+
+
 @dataclass(frozen=True)
 class _Format:
-    """`encoding`, `rate` and `channels` of a WAV, and how many bytes of samples it has, if told."""
+    """What a WAV header says of its samples."""
 
     encoding: str
     rate: int
     channels: int
-    size: int | None
+
+    def __str__(self) -> str:
+        return f"{self.encoding}, {self.rate} Hz, channels: {self.channels}"
 
 
 class PcmReader:
     r"""Turns messages of audio into samples, whatever their borders.
 
     What does not begin with a WAV header is raw, one channel, little-endian, in `encoding`. A
-    header, which may be cut anywhere too, says all that itself; several channels are averaged, and
-    what a WAV has behind its samples is left out. At most a header and one sample are held.
+    header, which may be cut anywhere too, says all that itself; several channels are averaged. What
+    a WAV has behind its samples is left out, until another WAV of the same kind follows. No more is
+    held than a header, a sample, or what could be the first frame of an MP3.
 
     Args:
         encoding: of raw audio, one of `ENCODINGS`.
@@ -91,8 +99,8 @@ class PcmReader:
         Refused: for another encoding.
 
     >>> reader = PcmReader("int16", rate=8000)
-    >>> [reader.read(part).tolist() for part in (b"\x01", b"\x00\x02", b"\x00")]
-    [[], [1], [2]]
+    >>> [reader.read(part).tolist() for part in (b"\x01", b"\x00\x02", b"\x00" * 13, b"\x09\x00")]
+    [[], [], [1, 2, 0, 0, 0, 0, 0, 0], [9]]
     """
 
     def __init__(self, encoding: str = "int16", *, rate: int) -> None:
@@ -103,53 +111,66 @@ class PcmReader:
                 f"little-endian; a WAV header says its own",
             )
         self.encoding, self.rate = encoding, rate
-        self._channels = 1
         self._held = b""
-        self._begun = False
-        self._left: int | None = None  # bytes of samples of a WAV
+        self._place: Literal["start", "samples", "behind"] = "start"
+        self._wav: _Format | None = None
+        self._left: int | None = None  # bytes of samples of a WAV that says how many it has
+        self._passed = 0  # bytes behind them that are left out next
 
-    def read(self, data: bytes) -> _Samples:
+    def read(self, data: bytes) -> Samples:
         """The samples that these bytes complete: (n,) int16 or float32, n ≥ 0.
 
         Raises:
-            Refused: for a container that is no WAV, and a WAV that is none of the usual kinds.
+            Refused: for a file that is no WAV, for text, for a WAV that is none of the usual kinds,
+                and for one that is of another kind than the one before.
         """
         self._held += data
-        if not self._begun:
-            if self._undecided():
-                return np.zeros(0, np.int16)
-            self._begun = True
-        if self._left is not None:
-            self._held = self._held[: self._left]
-        width = _WIDTHS[self.encoding] * self._channels
-        whole = len(self._held) - len(self._held) % width
-        ready, self._held = self._held[:whole], self._held[whole:]
-        if self._left is not None:
-            self._left -= whole
-        samples = _decoded(ready, self.encoding)
-        if self._channels > 1:
-            samples = _scaled(samples).reshape(-1, self._channels).mean(axis=1, dtype=np.float32)
-        return samples
+        parts: list[NDArray[Any]] = []
+        while True:
+            if self._place == "start":
+                if self._undecided():
+                    break
+                self._place = "samples"
+            elif self._place == "samples":
+                parts.append(self._samples())
+                if self._left != 0:
+                    break
+                self._place = "behind"
+            elif not self._at_next():
+                break
+            else:
+                self._place = "start"
+        parts = [part for part in parts if len(part)] or [np.zeros(0, np.int16)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
-    def finish(self) -> _Samples:
-        """The samples of a few last bytes that could have begun a header, and do not."""
-        if self._begun or len(self._held) >= _SIGNATURE:
+    def finish(self) -> Samples:
+        """The samples of a few last bytes that could have begun a file, and do not."""
+        if self._place != "start" or not self._held or kind(self._held) == "WAV":
             return np.zeros(0, np.int16)
-        self._begun = True
+        self._place = "samples"
         return self.read(b"")
 
     def _undecided(self) -> bool:
         """Whether what is held may still become a header; takes a whole one off."""
-        for offset, signature, kind in _CONTAINERS:
-            if self._held[offset:].startswith(signature):
-                raise Refused(
-                    "bad_audio",
-                    f"this audio is {kind}, which cannot be read as it comes: send raw samples or "
-                    f"WAV, or the whole file to /v1/audio/transcriptions",
-                )
-        riff, wave = self._held[:4], self._held[8:12]
-        if riff != b"RIFF"[: len(riff)] or wave != b"WAVE"[: len(wave)]:
+        if undecided(self._held):
+            return True
+        found = kind(self._held)
+        if found is None and self.encoding in ("int16", "float32") and _is_text(self._held[:_TEXT]):
+            if len(self._held) < _TEXT:
+                return True
+            raise Refused(
+                "bad_audio",
+                f"this is text, {shown(self._held[:40].decode())}, and no audio: send the bytes of "
+                f"the samples themselves, not base64 or a name",
+            )
+        if found is None:
             return False
+        if found != "WAV":
+            raise Refused(
+                "bad_audio",
+                f"this audio is {found}, which cannot be read as it comes: send raw samples or "
+                f"WAV, or the whole file to /v1/audio/transcriptions",
+            )
         header = _header(self._held)
         if header is None:
             if len(self._held) > _LARGEST_HEADER:
@@ -159,15 +180,58 @@ class PcmReader:
                     f"the samples alone",
                 )
             return True
-        form, begin = header
-        self.encoding, self.rate, self._channels = form.encoding, form.rate, form.channels
-        self._left = form.size
+        form, size, begin = header
+        if self._wav not in (None, form):
+            raise Refused(
+                "bad_audio",
+                f"a WAV ({form}) follows one of another kind ({self._wav}): open a stream for each",
+            )
+        self._wav, self._left = form, size
+        self._passed = 0 if size is None else size % 2  # chunks begin at even places
+        self.encoding, self.rate = form.encoding, form.rate
         self._held = self._held[begin:]
         return False
 
+    def _samples(self) -> Samples:
+        """The samples that are held, as far as they are whole."""
+        channels = 1 if self._wav is None else self._wav.channels
+        width = WIDTHS[self.encoding] * channels
+        size = len(self._held) if self._left is None else min(self._left, len(self._held))
+        whole = size - size % width
+        ready, self._held = self._held[:whole], self._held[whole:]
+        if self._left is not None:
+            self._left -= whole
+            if self._left < width:  # no sample, but a part of one
+                self._left, self._passed = 0, self._passed + self._left
+        samples = decoded(ready, self.encoding)
+        if channels > 1:
+            samples = scaled(samples).reshape(-1, channels).mean(axis=1, dtype=np.float32)
+        return samples
 
-def _header(data: bytes) -> tuple[_Format, int] | None:
-    """What a WAV header says, and where its samples begin; None while it is incomplete."""
+    def _at_next(self) -> bool:
+        """Leave out what is behind the samples of a WAV; whether another WAV begins."""
+        while True:
+            passed = min(self._passed, len(self._held))
+            self._held, self._passed = self._held[passed:], self._passed - passed
+            if len(self._held) < 12:
+                return False
+            name, size = self._held[:4], int.from_bytes(self._held[4:8], "little")
+            if name == b"RIFF" and self._held[8:12] == b"WAVE":
+                return True
+            if not all(32 <= byte < 127 for byte in name):
+                size = 1 << 62  # no chunk: nobody knows what this is, or where it ends
+            self._passed = 8 + size + size % 2
+
+
+def _is_text(data: bytes) -> bool:
+    return all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data)
+
+
+def _header(data: bytes) -> tuple[_Format, int | None, int] | None:
+    """What a WAV header says, how many bytes of samples it has and where; None of half a header.
+
+    The number is None where the header was written before anybody knew it.
+    """
     at, form = 12, None
     while at + 8 <= len(data):
         name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
@@ -175,7 +239,7 @@ def _header(data: bytes) -> tuple[_Format, int] | None:
             if form is None:
                 raise Refused("bad_audio", "the WAV header has no fmt chunk before its samples")
             endless = size == 0 or size >= _ENDLESS
-            return _Format(*form, None if endless else size), at + 8
+            return form, None if endless else size, at + 8
         if name == b"fmt ":
             if size < 16 or size > _LARGEST_HEADER:
                 raise Refused("bad_audio", f"the fmt chunk of the WAV header has {size} bytes")
@@ -188,7 +252,7 @@ def _header(data: bytes) -> tuple[_Format, int] | None:
     return None
 
 
-def _format(chunk: bytes) -> tuple[str, int, int]:
+def _format(chunk: bytes) -> _Format:
     tag, channels, rate, _, _, bits = struct.unpack("<HHIIHH", chunk[:16])
     if tag == _EXTENSIBLE and len(chunk) >= 26:
         tag = int.from_bytes(chunk[24:26], "little")
@@ -199,46 +263,4 @@ def _format(chunk: bytes) -> tuple[str, int, int]:
             f"the WAV has format {tag} with {bits} bits and {channels} channels: PCM of 8 to 32 "
             f"bits, 32-bit float, A-law or mu-law of 1 to 16 channels is wanted",
         )
-    return encoding, as_rate(rate), channels
-
-
-def _decoded(data: bytes, encoding: str) -> _Samples:
-    if encoding == "int16":
-        return np.frombuffer(data, "<i2").astype(np.int16, copy=False)
-    if encoding == "float32":
-        return np.frombuffer(data, "<f4").astype(np.float32, copy=False)
-    if encoding == "mulaw":
-        return _MULAW[np.frombuffer(data, np.uint8)]
-    if encoding == "alaw":
-        return _ALAW[np.frombuffer(data, np.uint8)]
-    if encoding == "uint8":
-        return ((np.frombuffer(data, np.uint8).astype(np.int16) - 128) * 256).astype(np.int16)
-    if encoding == "int24":
-        wide = np.zeros((len(data) // 3, 4), np.uint8)
-        wide[:, 1:] = np.frombuffer(data, np.uint8).reshape(-1, 3)
-        data = wide.tobytes()
-    return (np.frombuffer(data, "<i4") / 2**31).astype(np.float32)
-
-
-def _scaled(samples: _Samples) -> NDArray[np.float32]:
-    if samples.dtype == np.int16:
-        return samples.astype(np.float32) / np.float32(32768)
-    return samples.astype(np.float32, copy=False)
-
-
-def _mulaw() -> NDArray[np.int16]:
-    code = ~np.arange(256, dtype=np.int64) & 0xFF
-    magnitude = (((code & 0x0F) << 3) + 0x84 << ((code & 0x70) >> 4)) - 0x84
-    return np.where(code & 0x80, -magnitude, magnitude).astype(np.int16)
-
-
-def _alaw() -> NDArray[np.int16]:
-    code = np.arange(256, dtype=np.int64) ^ 0x55
-    exponent, mantissa = (code & 0x70) >> 4, (code & 0x0F) << 4
-    raised = (mantissa + 0x108) << (np.maximum(exponent, 1) - 1)
-    magnitude = np.where(exponent == 0, mantissa + 8, raised)
-    return np.where(code & 0x80, magnitude, -magnitude).astype(np.int16)
-
-
-# ITU-T G.711: what each of the 256 codes stands for.
-_MULAW, _ALAW = _mulaw(), _alaw()
+    return _Format(encoding, as_rate(rate), channels)

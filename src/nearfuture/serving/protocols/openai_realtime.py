@@ -17,6 +17,7 @@ from nearfuture.serving.connection import Connection, Gone, as_message, first_of
 from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_model import chosen
+from nearfuture.serving.protocols.openai_option import refuse_options
 from nearfuture.serving.protocols.realtime_conversation import ServerEvent
 from nearfuture.serving.protocols.realtime_hearing import Hearing
 from nearfuture.serving.protocols.realtime_settings import RealtimeSettings
@@ -25,6 +26,11 @@ from nearfuture.serving.service import Service
 __all__ = ["routes"]
 
 _LONGEST_IDENTIFIER = 512
+_READ = {
+    "session.update": ("session",),
+    "transcription_session.update": ("session",),
+    "input_audio_buffer.append": ("audio",),
+}
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -98,6 +104,7 @@ class _Client:
                     param="type",
                     code="invalid_value",
                 )
+            refuse_options(event, read=("type", "event_id", *_READ.get(str(kind), ())), usual={})
             await does(event)
         except OpenAIError as error:
             await self._tell([self._failed(error, event_id)])

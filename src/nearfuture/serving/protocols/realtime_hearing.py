@@ -75,6 +75,10 @@ class Hearing:
         Raises:
             OpenAIError: if nothing was appended since the last commit.
         """
+        if self._session is not None and self._reader is not None:
+            held = self._reader.finish()
+            self._fresh = self._fresh or len(held) > 0
+            await self._session.hear(held)
         if not self._fresh or self._session is None:
             raise OpenAIError(
                 "there is nothing to commit: append audio first",

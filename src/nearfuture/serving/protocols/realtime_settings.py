@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
+from nearfuture.serving.protocols.openai_option import as_language, refuse_options
 
 __all__ = ["DEFAULT_SILENCE_MS", "Dialect", "RealtimeSettings"]
 
@@ -20,6 +21,30 @@ RATES = {"int16": 24_000, "mulaw": 8000, "alaw": 8000}
 _GA = {"int16": "audio/pcm", "mulaw": "audio/pcmu", "alaw": "audio/pcma"}
 _BETA = {"int16": "pcm16", "mulaw": "g711_ulaw", "alaw": "g711_alaw"}
 
+_OF_SESSION = ("id", "object", "type", "audio")
+_OF_INPUT = ("format", "transcription", "turn_detection")
+_OF_SESSION_BETA = (
+    "id",
+    "object",
+    "input_audio_format",
+    "input_audio_transcription",
+    "turn_detection",
+)
+_USUAL_BETA = {
+    "modalities": (["text"],),
+    "input_audio_noise_reduction": (),
+    "include": ([],),
+    "client_secret": (),
+}
+_USUAL_HINTS = {"prompt": ("",), "keywords": ([],), "languages": ([],), "delay": ()}
+_USUAL_TURNS = {  # OpenAI's own defaults, which its clients send without meaning anything by them
+    "threshold": (0.5,),
+    "prefix_padding_ms": (300,),
+    "create_response": (False,),
+    "interrupt_response": (False,),
+    "idle_timeout_ms": (),
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RealtimeSettings:
@@ -29,11 +54,13 @@ class RealtimeSettings:
         model: the model's name, as the client calls it; None for the server's default.
         encoding: `int16` (24 kHz), `mulaw` or `alaw` (8 kHz).
         silence_ms: pause that ends an utterance; None where the client commits by itself.
+        language: as the client names it; it is told back and changes nothing.
     """
 
     model: str | None = None
     encoding: str = "int16"
     silence_ms: int | None = DEFAULT_SILENCE_MS
+    language: str | None = None
 
     @property
     def rate(self) -> int:
@@ -43,12 +70,11 @@ class RealtimeSettings:
     def updated(self, session: object, dialect: Dialect) -> RealtimeSettings:
         """These settings with what a client's `session` changes; fields not named stay.
 
-        Fields that have no effect here (language, prompt, noise reduction, thresholds, …) are
-        passed over: what is in force is what `described` says.
+        What `described` tells is accepted as it is.
 
         Raises:
-            OpenAIError: for a field of the wrong type, an encoding, rate or turn detection that is
-                not offered, or a session that is to do anything but transcribe.
+            OpenAIError: for a field of the wrong type or one that means nothing, for a value that
+                is not offered, and for a session that is to do anything but transcribe.
 
         >>> told = {"type": "transcription", "audio": {"input": {"turn_detection": None}}}
         >>> RealtimeSettings().updated(told, "ga").silence_ms is None
@@ -56,6 +82,7 @@ class RealtimeSettings:
         """
         fields = _object(session, "session")
         if dialect == "beta":
+            refuse_options(fields, read=_OF_SESSION_BETA, usual=_USUAL_BETA, where="session")
             return self._with(
                 fields,
                 _encoding_beta(fields.get("input_audio_format")),
@@ -69,8 +96,13 @@ class RealtimeSettings:
                 f"speaks to nobody; say type: 'transcription'",
                 param="session.type",
             )
+        refuse_options(fields, read=_OF_SESSION, usual={"include": ([],)}, where="session")
         audio = _object(fields.get("audio"), "session.audio")
+        refuse_options(audio, read=("input",), usual={"output": ()}, where="session.audio")
         heard = _object(audio.get("input"), "session.audio.input")
+        refuse_options(
+            heard, read=_OF_INPUT, usual={"noise_reduction": ()}, where="session.audio.input"
+        )
         return self._with(
             heard,
             _encoding_ga(heard.get("format")),
@@ -84,6 +116,9 @@ class RealtimeSettings:
         >>> RealtimeSettings().described("sess_1", "digits", "beta")["input_audio_format"]
         'pcm16'
         """
+        transcription = {"model": model}
+        if self.language is not None:
+            transcription["language"] = self.language
         turns: dict[str, Any] | None = None
         if self.silence_ms is not None:
             turns = {"type": "server_vad", "silence_duration_ms": self.silence_ms}
@@ -93,7 +128,7 @@ class RealtimeSettings:
                 "object": "realtime.transcription_session",
                 "modalities": ["text"],
                 "input_audio_format": _BETA[self.encoding],
-                "input_audio_transcription": {"model": model},
+                "input_audio_transcription": transcription,
                 "turn_detection": turns,
             }
         kind: dict[str, Any] = {"type": _GA[self.encoding]}
@@ -106,7 +141,7 @@ class RealtimeSettings:
             "audio": {
                 "input": {
                     "format": kind,
-                    "transcription": {"model": model},
+                    "transcription": transcription,
                     "noise_reduction": None,
                     "turn_detection": turns,
                 }
@@ -123,9 +158,14 @@ class RealtimeSettings:
         where: str,
     ) -> RealtimeSettings:
         after = self if encoding is None else replace(self, encoding=encoding)
-        asked = _object(fields.get(transcription), f"{where}.{transcription}")
+        place = f"{where}.{transcription}"
+        asked = _object(fields.get(transcription), place)
+        refuse_options(asked, read=("model", "language"), usual=_USUAL_HINTS, where=place)
+        if "language" in asked:
+            language = as_language(asked["language"], f"{place}.language")
+            after = replace(after, language=language)
         if (model := asked.get("model")) is not None:
-            after = replace(after, model=_text(model, f"{where}.{transcription}.model"))
+            after = replace(after, model=_text(model, f"{place}.model"))
         if "turn_detection" in fields:
             silence_ms = _silence_ms(fields["turn_detection"], f"{where}.turn_detection")
             after = replace(after, silence_ms=silence_ms)
@@ -137,6 +177,7 @@ def _encoding_ga(value: object) -> str | None:
     told = _object(value, where)
     if not told:
         return None
+    refuse_options(told, read=("type", "rate"), usual={}, where=where)
     encoding = _one_of(told.get("type"), _GA, f"{where}.type")
     rate = told.get("rate")
     if rate not in (None, RATES[encoding]):
@@ -175,6 +216,7 @@ def _silence_ms(value: object, where: str) -> int | None:
             param=f"{where}.type",
             code="invalid_value",
         )
+    refuse_options(told, read=("type", "silence_duration_ms"), usual=_USUAL_TURNS, where=where)
     silence = told.get("silence_duration_ms")
     if silence is None:
         return DEFAULT_SILENCE_MS

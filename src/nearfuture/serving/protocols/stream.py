@@ -18,7 +18,7 @@ from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, as_message, first_of
 from nearfuture.serving.limits import Refused, as_number, shown
-from nearfuture.serving.pcm import PcmReader, as_rate
+from nearfuture.serving.pcm import PcmReader, as_rate, json_text
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
 
@@ -170,6 +170,10 @@ class _Stream:
         if isinstance(message, bytes):
             if self._finished:
                 return
+            if json_text(message) is not None:
+                raise Refused(
+                    "bad_message", f"JSON came as binary, {shown(message, 20)}: send it as text"
+                )
             rate, encoding = self._reader.rate, self._reader.encoding
             samples = self._reader.read(message)
             if (rate, encoding) != (self._reader.rate, self._reader.encoding):
@@ -177,10 +181,14 @@ class _Stream:
                     await self._open()
             await self._session.hear(samples)
             return
-        kind = as_message(message).get("type")
+        fields = as_message(message)
+        kind = fields.get("type")
+        if kind in ("flush", "finish", "ping") and (odd := sorted(set(fields) - {"type"})):
+            raise Refused("bad_message", f"{kind} has {shown(odd[0])}, which means nothing")
         if kind == "ping":
             await self._pong()
         elif kind == "flush" and not self._finished:
+            await self._session.hear(self._reader.finish())
             await self._session.flush()
         elif kind == "finish" and not self._finished:
             self._finished = True

@@ -9,12 +9,25 @@ from starlette.datastructures import FormData, UploadFile
 
 from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
+from nearfuture.serving.protocols.openai_option import as_language, refuse_options
 
 __all__ = ["FORMATS", "TranscriptionRequest"]
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")
+_GRANULARITIES = "timestamp_granularities"
 _STREAMED = ("json", "text")
+_READ = (
+    *("file", "model", "response_format", _GRANULARITIES),
+    *("stream", "language", "temperature"),
+)
+_USUAL = {
+    "prompt": ("",),
+    "keywords": ("",),
+    "languages": ("",),
+    "include": ("",),
+    "chunking_strategy": ("auto", ""),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +40,7 @@ class TranscriptionRequest:
         format: one of `FORMATS`.
         granularities: what `verbose_json` lists, any of `word` and `segment`.
         stream: whether to send the text while it is being made.
-        language: as the client names it, or None; it changes nothing.
+        language: as the client names it, or None; it is told back and changes nothing.
     """
 
     file: UploadFile
@@ -41,11 +54,9 @@ class TranscriptionRequest:
     def of(cls, form: FormData) -> TranscriptionRequest:
         """The request of a parsed form.
 
-        `language`, `languages`, `prompt`, `keywords`, `temperature`, `chunking_strategy` and
-        `include` are accepted and change nothing.
-
         Raises:
-            OpenAIError: for a field that is missing, or a value that is not offered.
+            OpenAIError: for a field that is missing, one that means nothing, and a value that is
+                not offered.
         """
         file = form.get("file")
         if file is None:
@@ -74,14 +85,18 @@ class TranscriptionRequest:
                 f"stream=false",
                 param="stream",
             )
-        _temperature(_field(form, "temperature"))
+        for name, value in form.multi_items():
+            refuse_options({name.removesuffix("[]"): value}, read=_READ, usual=_USUAL)
+            if name in _READ and name != _GRANULARITIES and len(form.getlist(name)) > 1:
+                raise OpenAIError(f"the form has more than one {name!r}: send one", param=name)
+        _refuse_temperature(_field(form, "temperature"))
         return cls(
             file=file,
             model=model,
             format=kind,
             granularities=_granularities(form, kind),
             stream=stream,
-            language=_field(form, "language"),
+            language=as_language(_field(form, "language"), "language"),
         )
 
 
@@ -100,7 +115,7 @@ def _flag(form: FormData, name: str) -> bool:
 
 
 def _granularities(form: FormData, kind: str) -> frozenset[str]:
-    name = "timestamp_granularities"
+    name = _GRANULARITIES
     asked = [*form.getlist(f"{name}[]"), *form.getlist(name)]
     for value in asked:
         if value not in GRANULARITIES:
@@ -116,14 +131,15 @@ def _granularities(form: FormData, kind: str) -> frozenset[str]:
     return frozenset(str(value) for value in asked) or frozenset({"segment"})
 
 
-def _temperature(value: str | None) -> None:
+def _refuse_temperature(value: str | None) -> None:
     try:
-        told = 0.0 if value is None else float(value)
+        told = 0.0 if not value else float(value)
     except ValueError:
         told = math.nan
-    if not 0 <= told <= 1:
+    if told != 0:
         raise OpenAIError(
-            f"temperature {shown(value)}: it must be a number from 0 to 1 (and changes nothing: "
-            f"the text is always the most probable one)",
+            f"temperature {shown(value)} is not offered: the text is always the most probable one; "
+            f"send 0, or leave it out",
             param="temperature",
+            code="unsupported_value",
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
@@ -18,7 +18,7 @@ from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, first_of
 from nearfuture.serving.limits import Refused
-from nearfuture.serving.pcm import PcmReader
+from nearfuture.serving.pcm import PcmReader, json_text
 from nearfuture.serving.protocols.vosk_message import Command, Config, parse, partial, result
 from nearfuture.serving.service import KEY_PROTOCOL, Service
 from nearfuture.serving.session import Session, Update
@@ -68,9 +68,9 @@ class _Dialogue:
     def __init__(self, service: Service) -> None:
         self.over = False
         self._service = service
-        manifest = service.dispatcher().manifest
-        self._quantum_ms = 1000 * manifest.quantum_samples / manifest.rate
-        self._rate, self._listed = DEFAULT_RATE, True
+        self._config = Config(
+            sample_rate=DEFAULT_RATE, words=True, max_alternatives=0, model=service.models[0]
+        )
         self._hearing: _Hearing | None = None
         self._begun = asyncio.Event()  # there is audio
         self._answering = asyncio.Lock()
@@ -104,6 +104,8 @@ class _Dialogue:
             Refused: for what is no message of the protocol, and where there is no room.
             NearfutureError: if the engine failed.
         """
+        if isinstance(message, bytes) and (text := json_text(message)) is not None:
+            message = text  # some clients know one kind of message only
         if isinstance(message, bytes):
             hearing = await self._listening()
             await hearing.hear(message)
@@ -128,27 +130,37 @@ class _Dialogue:
             await self._hearing.close()
 
     def _configure(self, config: Config) -> None:
-        if config.sample_rate is not None:
-            rate = config.sample_rate
-            if self._hearing is not None and rate != self._rate:
-                raise Refused(
-                    "bad_request",
-                    f"sample_rate {rate} after audio at {self._rate}: a stream keeps its rate; "
-                    f"connect again",
-                )
-            self._rate = rate
-        if config.words is not None:
-            self._listed = config.words
+        named = {name: value for name, value in asdict(config).items() if value is not None}
+        after = replace(self._config, **named)
+        self._service.dispatcher(after.model)  # or it is refused
+        if self._hearing is not None:
+            for name in ("sample_rate", "model"):
+                asked, now = getattr(after, name), getattr(self._config, name)
+                if asked != now:
+                    raise Refused(
+                        "bad_request",
+                        f"{name} {asked} after audio at {now}: a stream keeps its rate and its "
+                        f"model; connect again",
+                    )
+        self._config = after
 
     async def _listening(self) -> _Hearing:
         if self._hearing is None:
-            session = await self._service.session(rate=self._rate, protocol="vosk")
-            self._hearing = _Hearing(session, quantum_ms=self._quantum_ms)
+            rate, model = self._config.sample_rate, self._config.model
+            session = await self._service.session(model=model, rate=rate, protocol="vosk")
+            manifest = self._service.dispatcher(model).manifest
+            quantum_ms = 1000 * manifest.quantum_samples / manifest.rate
+            self._hearing = _Hearing(session, quantum_ms=quantum_ms)
             self._begun.set()
         return self._hearing
 
     def _result(self, text: str, words: tuple[Word, ...]) -> str:
-        return result(text, words, listed=self._listed)
+        return result(
+            text,
+            words,
+            listed=bool(self._config.words),
+            alternatives=bool(self._config.max_alternatives),
+        )
 
 
 class _Hearing:
@@ -203,6 +215,7 @@ class _Hearing:
 
     async def end(self, *, for_good: bool) -> None:
         """End the utterance at hand, or the stream."""
+        await self._session.hear(self._reader.finish())
         self._session.final_ms = None
         await (self._session.finish() if for_good else self._session.flush())
         await self._until(lambda: self.over or self._session.final_ms is not None)

@@ -1,13 +1,16 @@
 """Error rates: the fewest edits, an alignment that proves them, and sums."""
 
+import itertools
 import math
+import random
+import tracemalloc
 from functools import cache
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.text import ErrorRate, align, character_errors, word_errors
+from nearfuture.text import ErrorRate, Pair, align, character_errors, word_errors
 
 short = st.text("ab c", max_size=7)
 law = settings(derandomize=True, max_examples=300, deadline=None)
@@ -33,6 +36,63 @@ def distance(reference: str, hypothesis: str) -> int:
 @given(short, short)
 def test_edits_are_the_fewest(reference: str, hypothesis: str) -> None:
     assert ErrorRate.of(align(reference, hypothesis)).errors == distance(reference, hypothesis)
+
+
+def by_the_rule(reference: str, hypothesis: str) -> list[Pair]:
+    """The textbook's table of every distance, and the way back that the rule for ties names."""
+    d = [[i + j for j in range(len(hypothesis) + 1)] for i in range(len(reference) + 1)]
+    for i, said in enumerate(reference, 1):
+        for j, written in enumerate(hypothesis, 1):
+            d[i][j] = min(d[i - 1][j - 1] + (said != written), d[i - 1][j] + 1, d[i][j - 1] + 1)
+    pairs: list[Pair] = []
+    i, j = len(reference), len(hypothesis)
+    while i or j:
+        said, written = reference[i - 1 : i], hypothesis[j - 1 : j]
+        if i and j and d[i][j] == d[i - 1][j - 1] + (said != written):
+            pairs.append((said, written))
+            i, j = i - 1, j - 1
+        elif i and d[i][j] == d[i - 1][j] + 1:
+            pairs.append((said, None))
+            i -= 1
+        else:
+            pairs.append((None, written))
+            j -= 1
+    return pairs[::-1]
+
+
+@law
+@given(st.text("abc", max_size=12), st.text("abc", max_size=12))
+def test_of_several_shortest_alignments_the_rule_names_one(reference: str, hypothesis: str) -> None:
+    both = zip(reference, hypothesis, strict=False)
+    head = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], both)))
+    rest = reference[head:], hypothesis[head:]
+    same = [(symbol, symbol) for symbol in reference[:head]]
+    assert align(reference, hypothesis) == same + by_the_rule(*rest)
+
+
+@pytest.mark.parametrize("symbols", ["ab", "abcdefghij"])
+def test_many_columns_are_as_exact_as_few(symbols: str) -> None:
+    rng = random.Random(symbols)
+    for _ in range(5):
+        reference, hypothesis = (
+            first + "".join(rng.choices(symbols, k=rng.randrange(60, 140))) for first in "xy"
+        )
+        assert align(reference, hypothesis) == by_the_rule(reference, hypothesis)
+
+
+def test_six_thousand_words_take_little_memory() -> None:
+    rng = random.Random(0)
+    reference = [str(rng.randrange(500)) for _ in range(6000)]
+    hypothesis = [word for word in reference if rng.random() > 0.1]
+    hypothesis[::7] = ["wrong"] * len(hypothesis[::7])
+    tracemalloc.start()
+    try:
+        errors = ErrorRate.of(align(reference, hypothesis))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert errors.reference - errors.deletions + errors.insertions == len(hypothesis)
+    assert peak < 4e6  # a byte for each of the table's cells would be 32 MB
 
 
 @law

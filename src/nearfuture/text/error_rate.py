@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 __all__ = ["ErrorRate", "Pair", "align", "character_errors", "word_errors"]
@@ -101,8 +101,8 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
 
     Where several are shortest, walking back from the end a pair goes before a deletion, and a
     deletion before an insertion; how errors divide into kinds depends on that, their sum does not.
-    A common beginning and end are paired at once; between them time and memory are the product of
-    the two lengths, one byte a cell.
+    A common beginning and end are paired at once. Between them time is the product of the two
+    lengths, R·H / 64 times a nanosecond or two; memory is that of a few columns, R·√H / 2 bytes.
 
     Args:
         reference: `R` symbols that were said: a list of words, or a string for its characters.
@@ -111,7 +111,9 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
     Returns:
         The pairs in order; reading either side without its Nones gives the input back.
 
-    Source: Wagner and Fischer, "The string-to-string correction problem", 1974.
+    Source: Wagner and Fischer, "The string-to-string correction problem", 1974; columns as bits
+    after Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances",
+    2003.
 
     >>> for said, written in align("one two three".split(), "one tree four".split()):
     ...     print(said, written)
@@ -135,37 +137,53 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
     return [*same[:head], *middle, *same[len(reference) - tail :]]
 
 
-_PAIR, _DELETE, _INSERT = range(3)
-
-
 def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
-    # moves[i][j]: the last move of the best path to (i, j)
-    moves = [bytearray([_INSERT]) * (len(hypothesis) + 1)]
-    above = list(range(len(hypothesis) + 1))
-    for i, said in enumerate(reference, start=1):
-        row = [i]
-        move = bytearray([_DELETE])
-        for j, written in enumerate(hypothesis, start=1):
-            best, by = above[j - 1] + (said != written), _PAIR
-            if above[j] + 1 < best:
-                best, by = above[j] + 1, _DELETE
-            if row[j - 1] + 1 < best:
-                best, by = row[j - 1] + 1, _INSERT
-            row.append(best)
-            move.append(by)
-        above = row
-        moves.append(move)
+    """The pairs, column by column of d: a column is two numbers of R bits.
+
+    Neighbours in d differ by one at most, so that a column is its differences downwards: bit i − 1
+    of `more` says that d(i, j) is d(i−1, j) + 1, of `less` that it is one less. The columns are
+    kept only every √H symbols; each block of them is then computed again, from the last to the
+    first, for the way back. For "ab" against "b", walking back from (2, 1): "b" is "b", a pair; at
+    (1, 0) nothing is left to be written, so "a" was deleted.
+    """
+    places: dict[str, int] = {}  # bit i - 1: whether this symbol was said there
+    for i, said in enumerate(reference):
+        places[said] = places.get(said, 0) | 1 << i
+    mask = (1 << len(reference)) - 1
+    block = math.isqrt(len(hypothesis)) + 1
+
+    def columns(more: int, less: int, written: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+        for symbol in written:
+            here = places.get(symbol, 0)
+            # Where d(i, j) is d(i-1, j-1), and no more.
+            same = ((((here & more) + more) ^ more) | here | less) & mask
+            right = ((less | (mask & ~(same | more))) << 1) | 1  # d(i, j) is d(i, j-1) + 1
+            more, less = (((same & more) << 1) | ~(same | right)) & mask, right & same & mask
+            yield same, more, less
+
+    kept = []
+    more, less = mask, 0
+    for begin in range(0, len(hypothesis), block):
+        kept.append((more, less))
+        *_, (_, more, less) = columns(more, less, hypothesis[begin : begin + block])
 
     pairs: list[Pair] = []
     i, j = len(reference), len(hypothesis)
-    while i or j:
-        by = moves[i][j]
-        i -= by != _INSERT
-        j -= by != _DELETE
-        pairs.append(
-            (
-                None if by == _INSERT else reference[i],
-                None if by == _DELETE else hypothesis[j],
-            )
-        )
+    while kept and i:
+        begin = block * (len(kept) - 1)
+        table = list(columns(*kept.pop(), hypothesis[begin : begin + block]))
+        while j > begin and i:
+            said, written = reference[i - 1], hypothesis[j - 1]
+            same, more, _ = table[j - 1 - begin]
+            if said == written or not same >> (i - 1) & 1:
+                pairs.append((said, written))
+                i, j = i - 1, j - 1
+            elif more >> (i - 1) & 1:
+                pairs.append((said, None))
+                i -= 1
+            else:
+                pairs.append((None, written))
+                j -= 1
+    pairs += [(said, None) for said in reversed(reference[:i])]
+    pairs += [(None, written) for written in reversed(hypothesis[:j])]
     return pairs[::-1]

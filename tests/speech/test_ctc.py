@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -148,6 +149,54 @@ def test_a_symbol_that_is_none_is_refused(target: list[int]) -> None:
         ctc_loss(uniform(5), torch.tensor([5]), [target], names=["d.wav"])
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x + 8.0, r"b\.wav: frame 0 has the value .*at most 0"),
+        (lambda x: x.exp(), r"b\.wav: frame 0 has the value 0\.333, and"),
+        (lambda x: x * 2, r"b\.wav: frame 0 has probabilities that add up to 0\.333, not to 1"),
+        (lambda x: x * math.nan, r"b\.wav: log_probs has a NaN in frame 0"),
+    ],
+)
+def test_what_are_no_log_probabilities_is_refused(change: Any, message: str) -> None:
+    log_probs = uniform(5).repeat(2, 1, 1)
+    log_probs[1] = change(log_probs[1])
+    lengths, names = torch.tensor([5, 4]), ["a.wav", "b.wav"]
+    with pytest.raises(NearfutureError, match=message):
+        ctc_loss(log_probs, lengths, [[1], [2]], names=names)
+    assert not ctc_loss(log_probs, lengths, [[1], [2]], validate=False).skipped
+    log_probs[1] = uniform(5)
+    log_probs[1, 4:] = change(log_probs[1, 4:])  # past the row's length
+    assert ctc_loss(log_probs, lengths, [[1], [2]], names=names).counted == 2
+
+
+@pytest.mark.parametrize(
+    ("lengths", "message"),
+    [
+        (torch.tensor([6]), "row 0 has a length of 6, but the batch has 5 frames"),
+        (torch.tensor([-1]), "row 0 has a length of -1"),
+        (torch.tensor([5.0]), "lengths is a tensor of float32"),
+        (torch.tensor([5, 5]), "lengths has shape"),
+    ],
+)
+def test_lengths_that_are_none_are_refused(lengths: Tensor, message: str) -> None:
+    with pytest.raises(NearfutureError, match=message):
+        ctc_loss(uniform(5), lengths, [[1]])
+
+
+@pytest.mark.parametrize("target", [[1.5], ["a"], "ab"])
+def test_a_target_is_of_whole_numbers(target: Any) -> None:
+    with pytest.raises(NearfutureError, match="row 0: symbols of a target are whole numbers"):
+        ctc_loss(uniform(5), torch.tensor([5]), [target])
+
+
+def test_each_row_has_a_target_and_a_name() -> None:
+    with pytest.raises(NearfutureError, match="there are 2 targets for 1 row"):
+        ctc_loss(uniform(5), torch.tensor([5]), [[1], [2]])
+    with pytest.raises(NearfutureError, match="there are 0 names for 1 row"):
+        ctc_loss(uniform(5), torch.tensor([5]), [[1]], names=[])
+
+
 # Rows and dtypes
 
 
@@ -175,6 +224,5 @@ def test_it_is_computed_in_float32_or_better(dtype: torch.dtype) -> None:
 
 
 def test_a_certain_contradiction_is_infinite_and_not_hidden() -> None:
-    log_probs = uniform(3).clone()
-    log_probs[:, :, 1] = -math.inf
+    log_probs = torch.tensor([0.5, 0.0, 0.5], dtype=torch.float64).log().repeat(1, 3, 1)
     assert loss(log_probs, [1]) == math.inf

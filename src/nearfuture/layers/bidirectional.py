@@ -14,6 +14,7 @@ from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import mask, reverse
 from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.state import State
+from nearfuture.layers.validation import validated
 
 __all__ = ["Bidirectional"]
 
@@ -78,6 +79,7 @@ class Bidirectional(StreamingLayer):
             return ahead + back, lengths
         return torch.cat([ahead, back], dim=-1), lengths
 
+    @validated
     def directions(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Each direction's outputs (B, T, H), in the order in which it reads the frames."""
         if not self.share_input or x.shape[1] == 0:

@@ -7,7 +7,7 @@ exactly 0 in every output, whatever it was in the input. A chunk is just a short
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from nearfuture.budget import ReceptiveField
 from nearfuture.layers.ragged import mask
 from nearfuture.layers.state import State
+from nearfuture.layers.validation import validated, validated_step
 
 __all__ = ["Framewise", "Pointwise", "StreamingLayer"]
 
@@ -25,6 +26,9 @@ class StreamingLayer(nn.Module, ABC):
     `field` declares what an output looks at; the laws prove it. `forward` reads whole sequences;
     `start`, `step` and `finish` read the same sequences in chunks of any size and return the same
     outputs, each as soon as it is final. The caller never pads, buffers, crops or guesses a tail.
+
+    `forward` and `step` refuse what is no batch, naming the row: see
+    `nearfuture.layers.validation`.
 
     >>> from nearfuture.layers import Lookahead
     >>> layer = Lookahead(1, frames=2)
@@ -38,6 +42,12 @@ class StreamingLayer(nn.Module, ABC):
     field: ReceptiveField
     input_size: int
     output_size: int
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        super().__init_subclass__(**named)
+        for name, wrap in (("forward", validated), ("step", validated_step)):
+            if name in cls.__dict__:
+                setattr(cls, name, wrap(cls.__dict__[name]))
 
     @abstractmethod
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

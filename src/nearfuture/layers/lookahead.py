@@ -11,6 +11,7 @@ from torch.nn import functional as F
 from nearfuture.error import NearfutureError
 from nearfuture.layers.ragged import align, mask, newest
 from nearfuture.layers.state import State, flatten
+from nearfuture.layers.validation import validated, validated_step
 from nearfuture.layers.windowed import Windowed
 
 __all__ = ["Lookahead"]
@@ -80,6 +81,7 @@ class Lookahead(Windowed):
         layer.weights = nn.ParameterList([self.weights[self.frames.index(tau)]])
         return layer
 
+    @validated
     def all(self, x: Tensor, lengths: Tensor) -> list[Tensor]:
         """Every budget's output over whole sequences: a (B, T, D) for each τ in `frames`."""
         x = mask(x, lengths)
@@ -88,6 +90,7 @@ class Lookahead(Windowed):
             for tau, weight in zip(self.frames, self.weights, strict=True)
         ]
 
+    @validated_step
     def step_all(
         self, x: Tensor, lengths: Tensor, state: State
     ) -> tuple[list[tuple[Tensor, Tensor]], State]:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from nearfuture.error import NearfutureError
-from nearfuture.text import counted, frames_needed
+from nearfuture.layers.validation import check_batch
+from nearfuture.text import SUM_TOLERANCE, counted, frames_needed
 
 __all__ = ["CTCResult", "ctc_loss", "frames_needed", "unreachable"]
 
@@ -59,6 +61,7 @@ def ctc_loss(
     *,
     names: Sequence[str] | None = None,
     skip_impossible: bool = False,
+    validate: bool = True,
 ) -> CTCResult:
     """`-Σ log Σ_{alignments of y} Π_t p(a_t)` (Graves et al. 2006, eq. 8 and 12).
 
@@ -72,8 +75,13 @@ def ctc_loss(
         targets: B sequences of symbols, without blanks.
         names: what to call the utterances in messages; their row numbers unless given.
         skip_impossible: leave impossible targets out and report them, instead of raising.
+        validate: whether to look at the values of `log_probs`. False for a model that ends in a
+            log-softmax, while it is trained: what overflows is then a loss that is not finite.
 
     Raises:
+        NearfutureError: for lengths that are none (`nearfuture.layers.validation.check_batch`); for
+            what are no log-probabilities: in a valid frame a NaN, a value above 0, or probabilities
+            that do not add up to 1, within 0.01; for another number of targets or names than rows.
         NearfutureError: for an impossible target, naming it, unless they are to be skipped; and
             for a symbol that is the blank, or none of the V.
 
@@ -86,13 +94,24 @@ def ctc_loss(
     nearfuture.error.NearfutureError: a.wav: 4 frames cannot spell 3 symbols with 2 repeats, which \
 need 5; use a longer recording, a shorter transcript or a smaller stride
     """
+    check_batch(log_probs, lengths)
     counts = lengths.tolist()
+    for what, many in (("targets", targets), ("names", counts if names is None else names)):
+        if len(many) != len(counts):
+            raise NearfutureError(
+                f"there are {len(many)} {what} for {counted(len(counts), 'row')}: each row has one"
+            )
     if names is None:
         names = [f"row {row}" for row in range(len(targets))]
     symbols = log_probs.shape[2]
     rows, skipped = [], []
     for row, (target, frames) in enumerate(zip(targets, counts, strict=True)):
-        if target and not 0 < min(target) <= max(target) < symbols:
+        if not all(isinstance(symbol, Integral) for symbol in target):
+            raise NearfutureError(
+                f"{names[row]}: symbols of a target are whole numbers, as Vocabulary.encode gives "
+                f"them, not {list(target)[:5]}"
+            )
+        if len(target) and not 0 < min(target) <= max(target) < symbols:
             raise NearfutureError(
                 f"{names[row]}: symbols of a target go from 1 to {symbols - 1}, not from "
                 f"{min(target)} to {max(target)}; 0 is the blank"
@@ -104,12 +123,16 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
     if skipped and not skip_impossible:
         raise NearfutureError("; ".join(skipped))
     rows = [row for row in rows if counts[row] > 0]  # nothing heard, nothing said: the loss is 0
-    counted = len(targets) - len(skipped)
+    number = len(targets) - len(skipped)
     if not rows:
         # The sum of nothing: 0 with a gradient of zeros, whatever the values are.
         nothing = _at_least_float32(log_probs[:0]).sum()
-        return CTCResult(loss=nothing, counted=counted, skipped=tuple(skipped))
+        return CTCResult(loss=nothing, counted=number, skipped=tuple(skipped))
     chosen = _at_least_float32(log_probs[torch.tensor(rows, device=log_probs.device)])
+    if validate:
+        _check_distributions(
+            chosen.detach(), [counts[row] for row in rows], [names[r] for r in rows]
+        )
     if chosen.device.type == "mps":  # has no kernel for it
         chosen = chosen.cpu()
     flat = torch.tensor([symbol for row in rows for symbol in targets[row]], dtype=torch.int64)
@@ -120,7 +143,34 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
         torch.tensor([len(targets[row]) for row in rows]),
         reduction="sum",
     )
-    return CTCResult(loss=loss, counted=counted, skipped=tuple(skipped))
+    return CTCResult(loss=loss, counted=number, skipped=tuple(skipped))
+
+
+def _check_distributions(log_probs: Tensor, counts: list[int], names: list[str]) -> None:
+    """Refuse valid frames that are no distributions; those past a row's length may be anything."""
+    frames = torch.arange(log_probs.shape[1], device=log_probs.device)
+    inside = frames < torch.tensor(counts, device=log_probs.device)[:, None]
+    sums = log_probs.exp().sum(dim=-1)
+    wrong = inside & ~((sums - 1.0).abs() <= SUM_TOLERANCE)  # NaN, too
+    if not wrong.any():
+        return
+    row, frame = wrong.nonzero()[0].tolist()
+    values = log_probs[row, frame]
+    if values.isnan().any():
+        raise NearfutureError(
+            f"{names[row]}: log_probs has a NaN in frame {frame}: the model's output is broken "
+            f"there"
+        )
+    highest = values.max().item()
+    found = (
+        f"has the value {highest:.3g}, and a log-probability is at most 0"
+        if highest > SUM_TOLERANCE
+        else f"has probabilities that add up to {sums[row, frame].item():.3g}, not to 1"
+    )
+    raise NearfutureError(
+        f"{names[row]}: frame {frame} {found}: pass natural logarithms of probabilities, e.g. a "
+        f"model's output through log_softmax"
+    )
 
 
 def _at_least_float32(x: Tensor) -> Tensor:

@@ -75,5 +75,8 @@ def sums(
         ).mean()
     if options.delay_penalty:
         delay = torch.stack([peak_first_loss(head, lengths) for head in each]).mean()
-    ctc = torch.stack([ctc_loss(head, lengths, targets).loss for head in each]).mean()
+    # Heads end in a log-softmax. One that overflows makes a loss that is not finite, and its batch
+    # is left out by name in every process.
+    losses = [ctc_loss(head, lengths, targets, validate=False).loss for head in each]
+    ctc = torch.stack(losses).mean()
     return Sums(ctc=ctc.to(zero.device), distill=distill, delay=delay)

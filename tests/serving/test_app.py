@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 import ssl
 import urllib.error
@@ -13,12 +14,15 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.routing import Route
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
+import nearfuture
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Dispatcher, Model
 from nearfuture.serving import server
+from nearfuture.serving.app import create_app
 from nearfuture.serving.limits import Limits, Refused, Settings
 from nearfuture.serving.server import Address, bound
 from nearfuture.serving.service import Service
@@ -223,6 +227,82 @@ def test_metrics_count_what_happened(engine: Dispatcher) -> None:
     assert 'nearfuture_compute_ms{model="digits",quantile="0.98"}' in page
     assert 'nearfuture_batch_size_bucket{le="+Inf",model="digits"}' in page
     assert "nearfuture_ready 1.0" in page
+
+
+def test_requests_are_counted_by_route_and_status(engine: Dispatcher) -> None:
+    """Whatever paths, methods and statuses strangers come up with, there are few of them."""
+    with running(engine, settings=KEY, roots=["stream"]) as served:
+        bearer = {"Authorization": "Bearer se+cret"}
+        for path in ("/", "/health", "/v1/models/digits", "/v1/models/x", "/nowhere", "/%0a%1b"):
+            served.get(path, **bearer)
+        for number in range(30):
+            served.get(f"/{number}")
+        with served.connect(additional_headers=bearer) as client:
+            hello(client)
+        with connect(f"ws://127.0.0.1:{served.ports[1]}/7", additional_headers=bearer):
+            pass
+        with pytest.raises(InvalidStatus), served.connect("/8", additional_headers=bearer):
+            pass
+        page = served.get("/metrics", **bearer)[1].decode()
+    counted = {
+        (found[1], found[2]): float(found[3])
+        for found in re.finditer(r'requests_total{route="(.*)",status="(\d+)"} (\S+)', page)
+    }
+    assert counted == {
+        ("/", "200"): 1,
+        ("/health", "200"): 1,
+        ("/v1/models/{name:path}", "200"): 1,
+        ("/v1/models/{name:path}", "404"): 1,
+        ("none", "404"): 2,
+        ("none", "401"): 30,
+        ("/stream", "101"): 1,
+        ("/{path:path}", "101"): 1,
+        ("none", "403"): 1,
+    }
+
+
+def test_metrics_tell_what_runs_and_what_is_allowed(engine: Dispatcher) -> None:
+    with (
+        running(engine, most_connections=7, idle_s=5.5) as served,
+        served.connect(),
+        served.connect(),
+    ):
+        page = served.get("/metrics")[1].decode()
+    assert "nearfuture_connections 3.0" in page  # this request is one
+    assert "nearfuture_idle_sockets 0.0" in page
+    assert 'nearfuture_limit{name="max_connections"} 7.0' in page
+    assert 'nearfuture_limit{name="idle_seconds"} 5.5' in page
+    assert f'version="{nearfuture.__version__}"' in page
+    for name in ("nearfuture_build_info", "process_open_fds", "process_resident_memory_bytes"):
+        assert f"\n{name}" in page
+
+
+def test_the_description_is_of_the_routes_there_are(served: Served) -> None:
+    told = json.loads(served.get("/openapi.json")[1])
+    there = {
+        (re.sub(r":\w+}", "}", route.path), method.lower())
+        for route in create_app(served.service).routes
+        if isinstance(route, Route)
+        for method in route.methods or ()
+        if method != "HEAD"
+    }
+    assert there == {
+        (path, method)
+        for path, item in told["paths"].items()
+        for method in item
+        if method in ("get", "post")
+    }
+    assert told["paths"]["/health"]["get"]["security"] == []
+    form = told["paths"]["/v1/audio/transcriptions"]["post"]["requestBody"]["content"]
+    assert form["multipart/form-data"]["schema"]["properties"]["response_format"]["enum"]
+
+
+def test_the_page_needs_no_other_host_and_no_script(served: Served) -> None:
+    url = f"http://127.0.0.1:{served.port}/docs"
+    answer = httpx.get(url, timeout=30)
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "transcriptions" in answer.text
+    assert not re.search(r"https?://|<script|<link|<img|src=", answer.text)
 
 
 def test_a_protocol_may_have_a_port_of_its_own(engine: Dispatcher, offline: Model) -> None:

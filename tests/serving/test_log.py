@@ -11,7 +11,7 @@ import pytest
 from nearfuture.runtime import Dispatcher
 from nearfuture.serving.limits import Limits, Settings
 from nearfuture.serving.log import OncePerSecond, configure
-from tests.serving.served import running, said, stream
+from tests.serving.served import hello, running, said, stream, until_the_end
 
 SPEECH = said("flite-slt-720")
 
@@ -46,6 +46,29 @@ def test_text_is_logged_only_if_asked_for(
     assert closed["heard_s"] == round(len(SPEECH) / 8000, 3)
     assert closed["finished"] is True
     assert closed["final_ms"] > 0
+
+
+def test_who_came_from_where_and_who_was_refused(
+    engine: Dispatcher, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure("json")
+    settings = Settings(api_key="k", limits=Limits(drain_s=0.1))
+    bearer = {"Authorization": "Bearer k"}
+    with running(engine, settings=settings) as served:
+        assert served.get("/a%0Ab")[0] == 401
+        with served.connect(additional_headers=bearer | {"X-Forwarded-For": "192.0.2.7"}) as client:
+            hello(client)
+            client.send("nonsense")
+            until_the_end(client)
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    by_code = {line["code"]: line for line in lines if line["message"] == "refused"}
+    assert by_code["unauthorized"]["client"].startswith("127.0.0.1:")
+    assert by_code["unauthorized"]["path"] == "/a\nb"
+    assert by_code["unauthorized"]["port"] == served.port
+    assert by_code["bad_message"]["client"] == "192.0.2.7:0"  # the proxy on this machine says so
+    for message in ("stream opened", "stream closed"):
+        (line,) = (line for line in lines if line["message"] == message)
+        assert line["client"] == "192.0.2.7:0"
 
 
 def test_a_warning_is_one_line_a_second_and_says_how_many_there_were(

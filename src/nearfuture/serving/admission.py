@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 from starlette.requests import HTTPConnection
 from starlette.routing import Match, Route
@@ -12,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket
 
 from nearfuture.serving.limits import Limits, Refused
+from nearfuture.serving.log import CLIENT
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import InFlight, Service
 
@@ -47,21 +49,33 @@ class Admission:
             await self._app(scope, receive, send)
             return
         assert scope["type"] in ("http", "websocket")
+        CLIENT.set(_client(scope))
         refused = self._refusal(HTTPConnection(scope))
-        if refused is not None:
-            await self._outside(refused, scope, receive, send)
-            return
         task = asyncio.current_task()
         assert task is not None
         here = InFlight(task)
 
         async def observed(message: Message) -> None:
-            here.begun = here.begun or message["type"] in _BEGINNINGS
+            if not here.begun and (status := _status(message)):
+                here.begun = True
+                self._count(scope, status)
             here.closed = here.closed or message["type"] == "websocket.close"
             await send(message)
 
-        with self._service.entered(here):
-            await self._inside(here, scope, receive, observed)
+        try:
+            if refused is None:
+                with self._service.entered(here):
+                    await self._inside(here, scope, receive, observed)
+            else:
+                await self._outside(refused, scope, receive, observed)
+        finally:
+            if not here.begun:
+                self._count(scope, _LEFT)
+
+    def _count(self, scope: Scope, status: int) -> None:
+        """Count an answer under its route: a path is whatever a client writes."""
+        route = getattr(scope.get("route"), "path", "none")
+        self._service.metrics.requests.labels(route, str(status)).inc()
 
     def _refusal(self, connection: HTTPConnection) -> Refused | None:
         limits = self._service.limits
@@ -78,7 +92,7 @@ class Admission:
         for route in self._open:
             match, found = route.matches(scope)
             if match is Match.FULL:
-                scope.update(found)
+                scope.update(found, route=route)
                 await route.handle(scope, receive, send)
                 return
         await self._deny(refused, scope, receive, send)
@@ -118,7 +132,24 @@ class Admission:
             await websocket.close(refused.close)
 
 
-_BEGINNINGS = ("http.response.start", "websocket.accept", "websocket.http.response.start")
+_LEFT = 499  # what nginx counts a client as that left before there was an answer
+_LONGEST_PATH = 100
+
+
+def _status(message: Message) -> int | None:
+    """The status that a message begins an answer with, if it begins one."""
+    kinds = {"websocket.accept": 101, "websocket.close": 403}  # a close instead of an accept
+    return kinds.get(message["type"], message.get("status"))
+
+
+def _client(scope: Scope) -> dict[str, Any]:
+    """For the log: who asks, at which port, for what."""
+    host, port = scope.get("client") or ("", 0)
+    return {
+        "client": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
+        "port": (scope.get("server") or ("", 0))[1],
+        "path": scope["path"][:_LONGEST_PATH],
+    }
 
 
 def _too_big(most: int) -> Refused:

@@ -8,12 +8,13 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from nearfuture import __version__
 from nearfuture.serving.admission import Admission
 from nearfuture.serving.limits import Refused
+from nearfuture.serving.openapi import description, page
 from nearfuture.serving.protocols import PROTOCOLS, routes
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
@@ -36,6 +37,8 @@ def create_app(service: Service, *, root: str | None = None) -> Starlette:
         spoken += [
             Route("/", _about(service)),
             Route("/metrics", _metrics(service)),
+            Route("/openapi.json", _openapi(service)),
+            Route("/docs", _docs(service)),
         ]
     else:
         spoken = list(routes(root, service))
@@ -95,6 +98,21 @@ def _metrics(service: Service) -> _Endpoint:
         )
 
     return metrics
+
+
+def _openapi(service: Service) -> _Endpoint:
+    async def openapi(request: Request) -> Response:
+        return JSONResponse(description(service))
+
+    return openapi
+
+
+def _docs(service: Service) -> _Endpoint:
+    async def docs(request: Request) -> Response:
+        policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+        return HTMLResponse(page(service), headers=policy)
+
+    return docs
 
 
 def _about(service: Service) -> _Endpoint:

@@ -7,11 +7,15 @@ import logging
 import sys
 import time
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any, Literal
 
-__all__ = ["OncePerSecond", "configure", "printable"]
+__all__ = ["CLIENT", "OncePerSecond", "configure", "printable"]
 
 Style = Literal["text", "json"]
+
+CLIENT: ContextVar[dict[str, Any]] = ContextVar("client", default={})  # noqa: B039 - never changed
+"""Fields of whoever is served in this context: address, port of the server, path."""
 
 _MOST_KINDS = 256
 

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import platform
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+import onnxruntime
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Info,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from nearfuture import __version__
 from nearfuture.runtime import Dispatcher
+from nearfuture.serving.limits import Limits
 
 __all__ = ["Metrics"]
 
@@ -21,17 +35,22 @@ class Metrics:
 
     Args:
         dispatchers: of its models; their figures are read when the metrics are.
+        limits: what it allows.
 
     Attributes:
         streams: open ones, by model and protocol.
         opened: streams since the start, likewise.
         ended: streams since the start, by why they ended.
+        requests: since the start, by route and status; 101 is a websocket that was let in, 499 one
+            whose client left before there was an answer.
         refusals: since the start, by code.
+        connections: requests and websockets in flight.
+        idle_sockets: without a request.
         audio_seconds: heard since the start, by model.
         final_seconds: from the end of the audio to the final text, on the server.
     """
 
-    def __init__(self, dispatchers: Mapping[str, Dispatcher]) -> None:
+    def __init__(self, dispatchers: Mapping[str, Dispatcher], limits: Limits) -> None:
         self.registry = registry = CollectorRegistry()
         self.streams = Gauge(
             "nearfuture_streams", "Open streams.", ["model", "protocol"], registry=registry
@@ -48,6 +67,31 @@ class Metrics:
             ["model", "finished"],
             registry=registry,
         )
+        self.requests = Counter(
+            "nearfuture_requests",
+            "Requests and websockets, by route and status.",
+            ["route", "status"],
+            registry=registry,
+        )
+        self.connections = Gauge(
+            "nearfuture_connections", "Requests and websockets in flight.", registry=registry
+        )
+        self.idle_sockets = Gauge(
+            "nearfuture_idle_sockets", "Sockets without a request.", registry=registry
+        )
+        limit = Gauge("nearfuture_limit", "What is allowed.", ["name"], registry=registry)
+        for each in fields(limits):  # under the names of the options, where there is one
+            name = re.sub("_s$", "_seconds", each.name.replace("most_", "max_"))
+            limit.labels(name).set(getattr(limits, each.name))
+        build = Info("nearfuture_build", "What runs here.", registry=registry)
+        build.info(
+            {
+                "version": __version__,
+                "python": platform.python_version(),
+                "onnxruntime": onnxruntime.__version__,
+            }
+        )
+        ProcessCollector(registry=registry)
         self.refusals = Counter(
             "nearfuture_refusals", "What was refused, by code.", ["code"], registry=registry
         )

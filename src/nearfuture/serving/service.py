@@ -17,7 +17,8 @@ from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Busy, Dispatcher
 from nearfuture.serving.idle import IdleSockets
-from nearfuture.serving.limits import Limits, Refused, Settings, shown
+from nearfuture.serving.limits import REFUSALS, Limits, Refused, Settings, shown
+from nearfuture.serving.log import CLIENT
 from nearfuture.serving.metrics import Metrics
 from nearfuture.serving.session import Session, Update
 
@@ -74,11 +75,13 @@ class Service:
         self.settings = Settings() if settings is None else settings
         self.limits: Limits = self.settings.limits
         self.models = tuple(self._dispatchers)
-        self.metrics = Metrics(self._dispatchers)
+        self.metrics = Metrics(self._dispatchers, self.limits)
         self._sessions: set[Session] = set()
         self._opening = 0
         self.idle = IdleSockets(self.limits.most_idle, self.limits.headers_s)
         self._in_flight: set[InFlight] = set()
+        self.metrics.connections.set_function(lambda: self.connections)
+        self.metrics.idle_sockets.set_function(lambda: len(self.idle))
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._numbers = itertools.count(1)
         self.draining = False
@@ -189,7 +192,12 @@ class Service:
         name = self.models[0] if model is None else model
         if reason := self.why_not(dispatcher):
             raise reason
-        fields = {"stream": next(self._numbers), "model": name, "protocol": protocol}
+        fields = {
+            "stream": next(self._numbers),
+            "model": name,
+            "protocol": protocol,
+            "client": CLIENT.get().get("client"),
+        }
         loop = asyncio.get_running_loop()
         # The filters of an unusual rate take a while to compute: not in the event loop.
         opening = asyncio.ensure_future(
@@ -243,8 +251,10 @@ class Service:
         return any(hmac.compare_digest(key.encode("utf-8", "replace"), wanted) for key in keys)
 
     def refused(self, code: str) -> None:
-        """Count a refusal; those who tell clients of one call it."""
+        """Count and log a refusal; those who tell clients of one call it."""
         self.metrics.refusals.labels(code).inc()
+        level = logging.WARNING if REFUSALS.get(code, (0,))[0] in (500, 507) else logging.INFO
+        _LOG.log(level, "refused", extra={"fields": {"code": code, **CLIENT.get()}})
 
     async def drain(self) -> None:
         """Let no new streams in, and let open ones go on for a while; those left then are finished.

@@ -4,6 +4,7 @@
 #   make test-all   the slow tests too
 #   make coverage   the quick tests, and which lines they run: half as long again
 #   make mutants    show that the tests can fail
+#   make processors what holds on processors that qemu-user emulates: a table, then tests on each
 #   make bench      every benchmark: a table each, then one JSON line
 #   make compare    another library's checker beside our laws, in an environment of its own
 
@@ -23,7 +24,7 @@ unexport LC_ALL
 export LANG := C
 endif
 
-.PHONY: demo test test-all coverage mutants bench compare lint clean
+.PHONY: demo test test-all coverage mutants processors bench compare lint clean
 
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
@@ -43,6 +44,21 @@ coverage: .venv/installed
 
 mutants: .venv/installed
 	$(BIN)/python -m tests.mutants
+
+# Bundles are exported on this processor, with torch, and then run on the others.
+EMULATED ?= Haswell Westmere
+PROCESSOR_TESTS := $(addprefix tests/,runtime/test_processor.py runtime/test_engine.py \
+	e2e/test_waveform_to_text.py export/test_quantization.py export/test_low_precision_products.py)
+
+processors: .venv/installed
+	@command -v qemu-x86_64 >/dev/null || { echo "make processors needs qemu-x86_64, which emulates \
+	processors: apt-get install qemu-user" >&2; exit 1; }
+	$(BIN)/python benchmarks/processors.py
+	@set -e; NEARFUTURE_TEST_BUNDLES="$$(mktemp -d)"; export NEARFUTURE_TEST_BUNDLES; \
+	trap 'rm -rf "$$NEARFUTURE_TEST_BUNDLES"' EXIT; \
+	for one in "" $(EMULATED); do echo "== $${one:-this processor}"; \
+	OMP_NUM_THREADS=1 $${one:+qemu-x86_64 -cpu $$one} $(BIN)/python -m pytest -q -p no:cacheprovider \
+	-m "processor and not slow" $(PROCESSOR_TESTS); done
 
 bench: .venv/installed
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script; done

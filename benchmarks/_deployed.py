@@ -14,6 +14,8 @@ import torch
 from nearfuture.export import export_bundle
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.runtime import Bundle
+from nearfuture.runtime.precision import LOW_PRECISIONS
+from nearfuture.runtime.processor import offered
 from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
 
 FOLDER = Path("runs/deep-speech-2-deployed")
@@ -21,10 +23,11 @@ SEED = 0
 
 
 def deployed(folder: Path = FOLDER) -> Bundle:
-    """The bundle in float32, int8 and int4; the first time it takes minutes and 6 GB of memory."""
+    """The bundle in what this processor offers; at first it takes minutes and 6 GB of memory."""
     if not (folder / "model.json").is_file():
         print(f"writing {folder}: 187 million random weights, some minutes", file=sys.stderr)
-        written(deep_speech_2_deployed(), folder, ("int8", "int4"))
+        low = tuple(name for name in LOW_PRECISIONS if name in offered())
+        written(deep_speech_2_deployed(), folder, low)
     return Bundle.open(folder)
 
 

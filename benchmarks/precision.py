@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from nearfuture.runtime import Bundle, Engine
+from nearfuture.runtime.processor import offered
 
 BATCHES = (1, 10, 20, 40, 64, 100)
 Way = Callable[[int], Callable[[], Any]]  # streams → one step of them
@@ -91,7 +92,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     bundle = deployed(options.bundle)
-    precisions = ("float32", *bundle.manifest.precisions)
+    precisions = [one for one in ("float32", *bundle.manifest.precisions) if one in offered()]
     ways = {name: steps(bundle, name, options.threads) for name in precisions}
     ways |= {"torch nn.GRU float32": torch_gru(False), "torch nn.GRU dynamic int8": torch_gru(True)}
     found = measured(ways, options.rounds)

@@ -108,6 +108,7 @@ def assert_partitions_agree(
             assert np.array_equal(log_probs[tau], expected[tau])
 
 
+@pytest.mark.processor
 def test_any_partition_gives_the_same_text(
     model: Model, learned: Recognizer, clips: list[Samples]
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_final_never_lacks_its_tail(model: Model, learned: Recognizer) -> None
             np.testing.assert_allclose(found, expected, atol=1e-4, rtol=0)
 
 
+@pytest.mark.processor
 def test_rows_are_strangers_bit_for_bit(source: Path, clips: list[Samples]) -> None:
     engine = Engine(Bundle.open(source))
     rng = np.random.default_rng(0)
@@ -203,6 +205,7 @@ def test_rows_are_strangers_bit_for_bit(source: Path, clips: list[Samples]) -> N
                 assert outputs[tau][1][at] == one[tau][1][0]
 
 
+@pytest.mark.processor
 def test_the_samples_are_understood() -> None:
     """The voices were never heard in training; the words must come through all the same."""
     model = load("digits", budget_ms=400)

@@ -8,6 +8,8 @@ from nearfuture.export.four_bit import four_bit_weights
 from nearfuture.runtime.precision import LOW_PRECISIONS
 from tests.processor import OFFERED, session
 
+pytestmark = pytest.mark.processor
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("precision", OFFERED)

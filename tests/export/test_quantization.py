@@ -30,6 +30,7 @@ from nearfuture.runtime.precision import FLOAT32
 from nearfuture.runtime.processor import UnsupportedPrecision
 from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
 from tests.export.test_deep_speech_2 import settled
+from tests.prepared import prepared
 from tests.processor import OFFERED, offers
 from tests.runtime.states import gather, scatter
 from tests.waveform import assert_same_bits, hear, signals
@@ -71,8 +72,10 @@ def from_elsewhere(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wide") / "wide"
-    return from_elsewhere(exported(wide(), folder, precisions=OFFERED))
+    def make(folder: Path) -> Path:
+        return from_elsewhere(exported(wide(), folder, precisions=OFFERED))
+
+    return prepared("wide", make, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +141,7 @@ def test_rows_are_bit_equal_in_batches_of_1_to_64(
                 assert np.array_equal(values, expected_state[name]), name
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("precision", OFFERED)
 def test_any_cut_gives_the_same_bits(twins: Path, precision: str) -> None:
     model = load(twins, precision=precision)
@@ -384,6 +388,7 @@ def test_a_precision_that_is_not_offered_is_refused_before_anything_changes(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.processor
 def test_a_twin_in_int4_is_measured_where_it_is_offered_and_refused_elsewhere(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,11 +7,15 @@ import pytest
 
 from nearfuture.export import quantize
 from nearfuture.runtime.bundle import MODELS
+from tests.prepared import prepared
 
 
 @pytest.fixture(scope="session")
 def int8_digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The bundled model with a twin in int8."""
-    folder = shutil.copytree(MODELS / "digits", tmp_path_factory.mktemp("twins") / "digits")
-    quantize(folder, ["int8"])
-    return Path(folder)
+
+    def make(folder: Path) -> Path:
+        quantize(shutil.copytree(MODELS / "digits", folder), ["int8"])
+        return folder
+
+    return prepared("digits", make, tmp_path_factory)

@@ -29,6 +29,7 @@ def heard(engine: Engine) -> dict[int, list[np.ndarray]]:
     return run_ragged(engine, pcm, lengths, np.random.default_rng(5))
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_onnx_runtime_equals_torch(
     heard: dict[int, list[np.ndarray]], recognizer: Recognizer, signal: str
@@ -39,6 +40,7 @@ def test_onnx_runtime_equals_torch(
         assert_close(heard[tau][b], expected, 1e-4, f"{signal}, head {tau}")
 
 
+@pytest.mark.processor
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_offline_onnx_runtime_equals_torch(
     twin: Recognizer, twin_folder: Path, signal: str
@@ -68,6 +70,7 @@ def random_rows(
     return pcm.astype(np.float32), lengths, gather(states)
 
 
+@pytest.mark.processor
 def test_rows_are_bit_equal_in_batches_of_1_to_64(engine: Engine) -> None:
     random = np.random.default_rng(11)
     pcm, lengths, state = random_rows(engine, 64, random)
@@ -90,6 +93,7 @@ def test_rows_are_bit_equal_in_batches_of_1_to_64(engine: Engine) -> None:
                 assert np.array_equal(values, expected_state[name]), name
 
 
+@pytest.mark.processor
 def test_a_reset_row_is_a_fresh_row(engine: Engine) -> None:
     random = np.random.default_rng(12)
     pcm, lengths, state = random_rows(engine, 8, random)

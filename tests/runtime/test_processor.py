@@ -13,6 +13,8 @@ from nearfuture.runtime.precision import LOW_PRECISIONS
 from nearfuture.runtime.processor import PRODUCTS, UnsupportedPrecision
 from tests.processor import offers, question, session
 
+pytestmark = pytest.mark.processor
+
 
 def test_a_processor_is_asked_about_what_twins_multiply_with() -> None:
     assert onnx.load(PRODUCTS) == question(), "python -m tests.processor --write"

@@ -175,7 +175,7 @@ def spoken() -> list[tuple[bytes, str]]:
     found = []
     for path in CLIPS:
         pcm = np.round(32767 * read(path).samples).astype("<i2")
-        found.append((pcm.tobytes(), model.transcribe(pcm / np.float32(32768), 8000).committed))
+        found.append((pcm.tobytes(), model.transcribe(pcm / np.float32(32768), 8000).text))
     return found
 
 

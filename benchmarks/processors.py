@@ -5,7 +5,7 @@ its processors have no AVX-512). Each runs the bundled models alone and in batch
 precision: the twins are made once, here. Where a precision is not offered, the engine must refuse
 it by name. Log-probabilities are compared with those of the first processor, and so is the text.
 
-    python benchmarks/processors.py [--processors native Haswell Westmere SandyBridge EPYC Penryn]
+    python benchmarks/processors.py [--processors native Haswell Westmere EPYC Penryn]
 """
 
 import argparse
@@ -26,9 +26,8 @@ QUANTA = 8
 EMULATOR = "qemu-x86_64"
 HAS = {
     "Haswell": "AVX2",
-    "EPYC": "AVX2, an AMD",
-    "SandyBridge": "AVX, no AVX2",
     "Westmere": "SSE4.2, no AVX",
+    "EPYC": "AVX2, an AMD",
     "Penryn": "SSE4.1",
 }
 # What a processor of this name has, a program does not see, and qemu would warn about.

@@ -14,6 +14,7 @@ from nearfuture.audio import read, resample
 from nearfuture.cli import main
 from nearfuture.data import read_manifest
 from nearfuture.runtime.bundle import MODELS
+from tests.patience import PATIENCE_S
 from tests.text.test_timed import parse_textgrid
 
 SAMPLES = MODELS.parent / "samples"
@@ -347,7 +348,11 @@ learning = ("torch", "lhotse", "scipy", "onnx", "safetensors")
 print([name for name in learning if name in sys.modules], file=sys.stderr)
 """
     done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     assert done.stderr == "[]\n"
     assert "three six zero two" in (folder / "out/manifest.tsv").read_text()

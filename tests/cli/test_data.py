@@ -15,6 +15,7 @@ from nearfuture.data import read_source
 from nearfuture.data.public import CORPORA
 from tests.data.fixtures import write_manifest
 from tests.data.sources import write_audio, write_hard_folder, write_text
+from tests.patience import PATIENCE_S
 
 
 def run(*arguments: object) -> int:
@@ -150,13 +151,13 @@ def test_control_c_leaves_nothing_half_written(tmp_path: Path) -> None:
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE_S
     while not out.exists():
         assert command.poll() is None, command.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.001)
     command.send_signal(signal.SIGINT)
-    told, err = command.communicate(timeout=60)
+    told, err = command.communicate(timeout=PATIENCE_S)
     if command.returncode == 0:  # faster than the signal: then it is complete
         assert len(read_source(out).items) == 400
     else:

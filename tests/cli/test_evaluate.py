@@ -16,6 +16,7 @@ from nearfuture.audio import read, resample
 from nearfuture.cli import main
 from nearfuture.data import DigitRecordings
 from nearfuture.runtime.bundle import MODELS
+from tests.patience import PATIENCE_S
 
 SAMPLES = MODELS.parent / "samples"
 
@@ -242,7 +243,7 @@ def test_ctrl_c_is_no_traceback(folder: Path) -> None:
             seen += process.stderr.readline()
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=60)
+        _, rest = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     assert process.returncode == 130

@@ -12,6 +12,7 @@ import nearfuture
 import nearfuture.cli
 from nearfuture.cli import main
 from nearfuture.error import NearfutureError
+from tests.patience import PATIENCE_S
 
 
 def run(*arguments: str) -> int:
@@ -65,7 +66,7 @@ def test_a_reader_who_leaves_is_quiet_and_exit_code_141(arguments: tuple[str, ..
             [sys.executable, "-c", code, *arguments],
             stdout=stdout,
             stderr=subprocess.PIPE,
-            timeout=120,
+            timeout=PATIENCE_S,
         )
     assert (done.returncode, done.stderr) == (141, b"")
 

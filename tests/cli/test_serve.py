@@ -23,6 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 from nearfuture.cli import main
 from nearfuture.cli.serve import _url
 from nearfuture.runtime import load
+from tests.patience import PATIENCE_S
 from tests.serving.served import hello, receive, said, send, soon, transcript, until_the_end
 
 SPEECH = said("flite-slt-720", "flite-rms-991")
@@ -98,7 +99,11 @@ def test_a_thread_that_hangs_does_not_keep_the_process() -> None:
         "threading.Thread(target=time.sleep, args=(600,)).start(); _end_within(0.0)"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert ended.returncode == 0
     assert "ended without it" in ended.stderr

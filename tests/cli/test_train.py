@@ -20,6 +20,7 @@ from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import load_model
 from nearfuture.training.checkpoint import OtherTrainingError
 from nearfuture.training.session import Outcome
+from tests.patience import PATIENCE_S
 
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
 BOTH_WAYS = ("--models", "bidirectional")
@@ -42,7 +43,7 @@ def ran(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
         env=environment(folder),
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=PATIENCE_S,
     )
 
 
@@ -129,7 +130,7 @@ def started(out: Path, *options: str) -> subprocess.Popen[str]:
         # As in a terminal, also where the tests themselves run in the background.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    deadline = time.monotonic() + 240
+    deadline = time.monotonic() + PATIENCE_S
     while not (out / "bidirectional" / "checkpoint.safetensors").exists():
         if training.poll() is not None or time.monotonic() > deadline:
             os.killpg(training.pid, signal.SIGKILL)
@@ -140,7 +141,7 @@ def started(out: Path, *options: str) -> subprocess.Popen[str]:
 
 def ended(training: subprocess.Popen[str]) -> tuple[str, str]:
     try:
-        return training.communicate(timeout=120)
+        return training.communicate(timeout=PATIENCE_S)
     except BaseException:
         os.killpg(training.pid, signal.SIGKILL)
         training.communicate()
@@ -172,13 +173,21 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_is_read(
     assert f"--out {tmp_path}/file/a cannot be made: Not a directory" in err
 
 
+def children(parent: int) -> list[int]:
+    """The processes that a process started. A small Linux has no `ps`, another system no /proc."""
+    threads = [*Path(f"/proc/{parent}/task").glob("*/children")]
+    if threads:
+        return [int(pid) for one in threads for pid in one.read_text("ascii").split()]
+    listed = subprocess.check_output(["ps", "-A", "-o", "pid=,ppid="], text=True)
+    pairs = [line.split() for line in listed.splitlines()]
+    return [int(pid) for pid, its_parent in pairs if its_parent == str(parent)]
+
+
 def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:
     training = started(tmp_path, "--processes", "2")
-    listed = ["ps", "-A", "-ww", "-o", "pid,ppid,args"]
-    lines = subprocess.run(listed, capture_output=True, text=True, check=True).stdout.splitlines()
-    mine = [line.split()[0] for line in lines if line.split()[1] == str(training.pid)]
+    mine = children(training.pid)
     for pid in mine:  # one that shares the work, and one that minds what they share
-        os.kill(int(pid), signal.SIGKILL)
+        os.kill(pid, signal.SIGKILL)
     out, err = ended(training)
     assert len(mine) == 2
     assert training.returncode == 2, err

@@ -13,6 +13,7 @@ import soundfile
 from nearfuture.audio import read, resample
 from nearfuture.cli import main
 from nearfuture.runtime.bundle import MODELS
+from tests.patience import PATIENCE_S
 
 CLIP = MODELS.parent / "samples" / "flite-rms-3602.flac"
 SAID = "three six zero two"
@@ -180,6 +181,6 @@ def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
         shell=True,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
     )
     assert done.stderr == "141\n"

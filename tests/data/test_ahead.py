@@ -8,6 +8,7 @@ import pytest
 
 from nearfuture.data.ahead import Ahead
 from nearfuture.data.batches import Batch
+from tests.patience import PATIENCE_S
 
 
 def made(step: int, rank: int, ranks: int) -> Batch:
@@ -104,6 +105,10 @@ def test_a_process_ends_with_a_batch_in_the_making() -> None:
         "print('done')\n"
     )
     result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=30
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=PATIENCE_S,
     )
     assert (result.stdout.strip(), result.stderr) == ("done", "")

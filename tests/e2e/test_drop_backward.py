@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from nearfuture.runtime.bundle import MODELS
+from tests.patience import PATIENCE_S
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "drop_backward.py"
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
@@ -16,7 +17,7 @@ def test_without_its_backward_direction_a_bidirectional_model_collapses() -> Non
         [sys.executable, str(BENCHMARK), "--manifest", str(SAMPLES)],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
         check=True,
     )
     report = json.loads(done.stdout.splitlines()[-1])

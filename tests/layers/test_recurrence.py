@@ -100,7 +100,8 @@ def test_gradients_of_a_run_are_the_true_ones(kind: str, bias: bool) -> None:
         return layer.run(projected, state)
 
     sources = [value.requires_grad_() for value in (projected, *leaves)]
-    assert torch.autograd.gradcheck(run, (*sources, *hidden))
+    # A random combination of all; each by itself equals torch's own, above.
+    assert torch.autograd.gradcheck(run, (*sources, *hidden), fast_mode=True)
 
 
 @cells

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.runtime import Dispatcher, Event, LiveStream, Model
+from tests.patience import PATIENCE_S
 from tests.waveform import LogProbs
-
-PATIENCE_S = 60.0
 
 
 @dataclass

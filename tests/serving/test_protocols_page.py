@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from nearfuture.runtime import Dispatcher, load
+from tests.patience import PATIENCE_S
 from tests.serving.live import CLIPS, Live, live, spoken, wav
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocols.md"
@@ -43,7 +44,7 @@ def test_a_snippet_prints_the_text(server: Live, tmp_path: Path, number: int) ->
         env=os.environ | {"PYTHONPATH": ""},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE_S,
         check=False,
     )
     assert ran.returncode == 0, ran.stderr

@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from nearfuture.training.company import gently
+from tests.patience import PATIENCE_S
 
 HANGING = """
 import ctypes
@@ -31,7 +32,7 @@ def test_the_third_wish_ends_what_hangs(number: signal.Signals) -> None:
                 with pytest.raises(subprocess.TimeoutExpired):
                     hanging.wait(timeout=0.5)
             hanging.send_signal(number)
-            assert hanging.wait(timeout=30) == 130
+            assert hanging.wait(timeout=PATIENCE_S) == 130
         finally:
             hanging.kill()
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nearfuture.error import NearfutureError
 from nearfuture.training import Group, Trainer, TrainingOptions, load_model
+from tests.patience import PATIENCE_S
 from tests.training import workers
 
 
@@ -65,7 +66,7 @@ def test_torchrun_starts_three_that_are_one(alone: Path, tmp_path: Path) -> None
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 0, done.stderr
     expected = load_file(alone / "batch norm" / "0.safetensors")

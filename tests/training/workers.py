@@ -16,6 +16,7 @@ from torch import Tensor
 from nearfuture.speech import Recognizer
 from nearfuture.training import Progress, SpecAugment, Trainer, TrainingOptions
 from nearfuture.training.distributed import Group, join
+from tests.patience import PATIENCE_S
 from tests.training.tones import CONFIG, Drawn, Listed, noisy, poisoned, sentences
 
 PLAIN = dataclasses.replace(CONFIG, dropout=0.0)  # each process draws its own dropout
@@ -121,7 +122,7 @@ def together(folder: Path, ranks: int) -> None:
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join(timeout=300)
+        worker.join(timeout=PATIENCE_S)
     stuck = [worker for worker in workers if worker.is_alive()]
     for worker in stuck:
         worker.kill()

@@ -1,4 +1,4 @@
-"""Settings that all tests share, models exported once for all, and the recordings some need."""
+"""Settings and small models that all tests share, and the recordings that some need."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from hypothesis import settings
 from nearfuture.data import DigitRecordings, corpus_folder
 from nearfuture.runtime import Model, load
 from nearfuture.speech import Recognizer
-from tests.waveform import tiny_model
+from tests import bundles
 
 settings.register_profile("nearfuture", derandomize=True, deadline=None)
 settings.load_profile("nearfuture")
@@ -31,39 +31,23 @@ def fsdd() -> DigitRecordings:
 
 @pytest.fixture(scope="session")
 def recognizer() -> Recognizer:
-    return tiny_model()
+    return bundles.trained("tiny")
 
 
 @pytest.fixture(scope="session")
 def twin() -> Recognizer:
-    return tiny_model(bidirectional=True)
+    return bundles.trained("tiny-bidirectional")
 
 
 @pytest.fixture(scope="session")
-def bundle_folder(recognizer: Recognizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from nearfuture.export import export_bundle
-
-    return export_bundle(
-        recognizer,
-        tmp_path_factory.mktemp("bundle") / "tiny",
-        name="tiny",
-        description="Random weights, for tests.",
-        training={"data": [], "seed": 0},
-        trainable=True,
-    )
+def bundle_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What was once exported from `recognizer`; where exporting is tested, what is now."""
+    return bundles.committed("tiny", tmp_path_factory.mktemp("bundle"))
 
 
 @pytest.fixture(scope="session")
-def twin_folder(twin: Recognizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from nearfuture.export import export_bundle
-
-    return export_bundle(
-        twin,
-        tmp_path_factory.mktemp("bundle") / "tiny-bidirectional",
-        name="tiny-bidirectional",
-        description="Random weights, for tests.",
-        training={"data": [], "seed": 0},
-    )
+def twin_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return bundles.committed("tiny-bidirectional", tmp_path_factory.mktemp("bundle"))
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,8 @@ from nearfuture.export.weights import SMALLEST
 from nearfuture.layers import GRU, Bidirectional
 from nearfuture.runtime import Bundle, OfflineEngine
 from nearfuture.speech import Recognizer, RecognizerConfig
+from tests import bundles
+from tests.bundles import FOLDER as COMMITTED
 from tests.waveform import assert_close, signals, torch_log_probs
 
 
@@ -46,7 +48,21 @@ def test_files_of_a_streaming_bundle(bundle_folder: Path) -> None:
 
 def test_files_of_a_bidirectional_bundle(twin_folder: Path) -> None:
     files = {path.name for path in twin_folder.iterdir()}
-    assert files == {"offline.onnx", "weights.bin", "model.json"}
+    assert files == {"offline.onnx", "weights.bin", "weights.safetensors", "model.json"}
+
+
+@pytest.mark.parametrize("name", bundles.ABOUT)
+def test_the_committed_bundles_are_what_is_exported(
+    name: str, bundle_folder: Path, twin_folder: Path
+) -> None:
+    """The other tests run what `python -m tests.bundles` once wrote."""
+    folder = {"tiny": bundle_folder, "tiny-bidirectional": twin_folder}[name]
+    now, then = (
+        json.loads((at / "model.json").read_text("utf-8")) for at in (folder, COMMITTED / name)
+    )
+    assert now.pop("files").keys() == then.pop("files").keys()
+    assert now == then
+    assert verify(bundles.trained(name), COMMITTED / name) <= TOLERANCE
 
 
 def test_nothing_of_an_older_export_is_left(twin: Recognizer, tmp_path: Path) -> None:

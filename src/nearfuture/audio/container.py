@@ -150,7 +150,7 @@ class _Worker:
     _lock = threading.Lock()
 
     def __init__(self) -> None:
-        command = [sys.executable, "-m", "nearfuture.audio.container_process"]
+        command = [sys.executable, "-P", "-m", "nearfuture.audio.container_process"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )

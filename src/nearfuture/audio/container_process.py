@@ -35,6 +35,7 @@ _CODECS = frozenset(
 )
 _MEMORY = 3 << 30
 _FILES = 64
+_BLOCK = 1 << 18
 _SHORT_S = 0.5  # encoders and edit lists leave out or add a little
 
 
@@ -83,8 +84,7 @@ def _answer(request: dict[str, Any], source: BinaryIO | None, answers: BinaryIO)
             rate, channels = next(blocks)
             _say(answers, {"rate": rate, "channels": channels})
             begun = True
-            for block in blocks:
-                data = block.tobytes()
+            for data in filter(None, _gathered(blocks)):
                 answers.write(len(data).to_bytes(4, "little") + data)
                 answers.flush()
     except _Bad as error:
@@ -103,6 +103,21 @@ def _answer(request: dict[str, Any], source: BinaryIO | None, answers: BinaryIO)
 def _plain(error: BaseException) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(text).split())[:100]
+
+
+def _gathered(blocks: Iterator[Any]) -> Iterator[bytes]:
+    """Fewer and larger blocks; what came before an error, too."""
+    data = bytearray()
+    try:
+        for block in blocks:
+            data += block.tobytes()
+            if len(data) >= _BLOCK:
+                yield bytes(data)
+                data.clear()
+    except Exception:
+        yield bytes(data)
+        raise
+    yield bytes(data)
 
 
 def _say(answers: BinaryIO, fields: dict[str, Any]) -> None:

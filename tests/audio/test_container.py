@@ -131,7 +131,7 @@ def test_a_container_that_was_cut_off_is_told(name: str) -> None:
     if name == "a.mov":
         at = data.index(b"mdat")
         assert data.index(b"moov") < at
-    with pytest.raises(CutOff, match=r"was cut off: it announces 1\.[45]"):
+    with pytest.raises(CutOff, match=r"was cut off: (it announces 1\.[45]|\d+ of)"):
         read(data[: len(data) // 2])
 
 
@@ -240,9 +240,19 @@ def test_whatever_ffmpeg_writes_is_samples_or_a_named_error() -> None:
             read_well.add(muxer)
         except AudioError as error:
             assert "\n" not in str(error)  # noqa: PT017 (either outcome will do)
-    assert {"adts", "asf", "flac", "ipod", "matroska", "mov", "mp3", "mp4", "ogg", "wav"} <= (
-        read_well | {"adts"}
-    )
+    assert {
+        "adts",
+        "asf",
+        "oga",
+        "flac",
+        "ipod",
+        "matroska",
+        "mov",
+        "mp3",
+        "mp4",
+        "ogg",
+        "wav",
+    } <= (read_well)
 
 
 # Deadlines

@@ -9,9 +9,8 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfuture.serving.encoding import ENCODINGS
 from nearfuture.serving.limits import Refused
-from nearfuture.serving.pcm import PcmReader, as_rate, json_text
+from nearfuture.serving.pcm import ENCODINGS, PcmReader, as_rate, json_text
 
 RAMP = np.arange(-32768, 32768, 97).astype(np.int16)
 

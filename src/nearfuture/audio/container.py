@@ -36,6 +36,7 @@ DEMUXERS = {
     "Windows Media": "asf",
     "AAC": "aac",
     "AMR": "amr",
+    "FLAC in Ogg": "ogg",
 }
 """The one demuxer for each signature, by the names of `nearfuture.audio.signature`."""
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDTHS", "as_float", "decode_pcm"]
+__all__ = ["WIDTHS", "Samples", "as_float", "decode_pcm"]
+
+Samples: TypeAlias = NDArray[np.float32] | NDArray[np.int16]
 
 WIDTHS = {
     "int16": 2,
@@ -20,7 +24,7 @@ WIDTHS = {
 """How many bytes a sample takes, by its encoding."""
 
 
-def decode_pcm(data: bytes, encoding: str) -> NDArray[np.float32] | NDArray[np.int16]:
+def decode_pcm(data: bytes, encoding: str) -> Samples:
     r"""The samples that these bytes are: int16 where that holds them exactly, else float32.
 
     Args:
@@ -51,7 +55,7 @@ def decode_pcm(data: bytes, encoding: str) -> NDArray[np.float32] | NDArray[np.i
     return (np.frombuffer(data, "<i4") / 2**31).astype(np.float32)
 
 
-def as_float(samples: NDArray[np.float32] | NDArray[np.int16]) -> NDArray[np.float32]:
+def as_float(samples: Samples) -> NDArray[np.float32]:
     """The samples as float32 with a full scale of [-1, 1]."""
     if samples.dtype == np.int16:
         return samples.astype(np.float32) / np.float32(32768)

@@ -19,7 +19,7 @@ from nearfuture.audio.limits import BLOCK_SAMPLES, check_form, check_levels
 from nearfuture.audio.mpeg import behind_tags
 from nearfuture.audio.signature import LONGEST, kind
 from nearfuture.audio.source import AudioSource, Source, open_source, spooled
-from nearfuture.audio.stretches import stretches
+from nearfuture.audio.stretches import cut_off_media, stretches
 from nearfuture.audio.wav import WavHeader, is_wav, wav_header
 from nearfuture.audio.window import Bytes, Window
 
@@ -27,6 +27,7 @@ __all__ = ["AudioReader", "open_audio"]
 
 _LONGEST_HEADER = 1 << 20  # of a WAV in a pipe
 _SIGNATURE = 12
+_ASF = "Windows Media"
 
 Block = NDArray[np.float32]
 
@@ -252,8 +253,10 @@ def _decoders(source: Source, stack: ExitStack) -> _Opened:
 
 
 def _form(file: BinaryIO, head: bytes) -> str | None:
-    """What kind of file it is; a tag in front may hide AAC."""
+    """What kind of file it is; Ogg and a tag in front may hide others."""
     form = kind(head)
+    if form == "Ogg" and head[28:33] == b"\x7fFLAC":
+        return "FLAC in Ogg"  # of which libsndfile reads only its own
     if head[:3] == b"ID3":
         data = Bytes(file)
         behind = kind(data.at(behind_tags(data, 0), LONGEST))
@@ -274,7 +277,7 @@ def _contained(source: Source, form: str, stack: ExitStack) -> _Opened:
     decoder = ContainerDecoder(whole, demuxer=DEMUXERS[form], name=f"{source.name} ({form})")
     stack.callback(decoder.close)
     opened = _Opened()
-    opened.add(source.name, decoder, None)
+    opened.add(source.name, decoder, cut_off_media(source.file) if form == _ASF else None)
     return opened
 
 
@@ -283,7 +286,10 @@ def _piped(source: Source) -> _Opened | bytes:
     pipe = _Behind(b"", source.file)
     begun = b""
     while (len(begun) < _SIGNATURE or is_wav(begun)) and len(begun) < _LONGEST_HEADER:
-        header = wav_header(io.BytesIO(begun))
+        try:
+            header = wav_header(io.BytesIO(begun), longest=_LONGEST_HEADER)
+        except AudioError:
+            return begun
         if header is not None:
             if header.encoding is None or not header.rate or not header.channels:
                 return begun

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import BinaryIO, cast
 
-from nearfuture.audio.error import Damage
+from nearfuture.audio.error import AudioError, Damage
 from nearfuture.audio.mpeg import mpeg_stretches
 from nearfuture.audio.ogg import ogg_stretches
 from nearfuture.audio.stretch import Stretch
@@ -23,9 +23,11 @@ from nearfuture.audio.wav import (
 )
 from nearfuture.audio.window import Bytes, Window
 
-__all__ = ["stretches"]
+__all__ = ["cut_off_media", "stretches"]
 
 _FLAC = b"fLaC\0\0\0\x22"  # the first block is always of this length
+_FILE_PROPERTIES = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")
+_ASF_HEADER = 1 << 20
 _TRAILERS = (b"TAG", b"ID3", b"APET")
 
 
@@ -53,6 +55,15 @@ def stretches(file: BinaryIO, kind: str | None) -> list[Stretch]:
     return found or [Stretch(begin=0, end=data.size)]
 
 
+def cut_off_media(file: BinaryIO) -> Damage | None:
+    """Why a Windows Media file is known to be cut off: its demuxer estimates, and does not say."""
+    data = Bytes(file)
+    at = data.find(_FILE_PROPERTIES, 0)
+    if not 0 <= at < _ASF_HEADER or data.at(at + 88, 1)[0] & 1:  # a live stream knows no size
+        return None
+    return _fewer(data.size, int.from_bytes(data.at(at + 40, 8), "little"), "bytes")
+
+
 def _fewer(there: int, promised: int, what: str) -> Damage | None:
     if there >= promised:
         return None
@@ -64,9 +75,12 @@ def _wav(file: BinaryIO, data: Bytes) -> list[Stretch]:
     begin: int | None = 0
     while begin is not None:
         part = cast(BinaryIO, Window(file, begin, data.size))
-        header = wav_header(part)
-        if header is None:
+        try:
+            header = wav_header(part)
             cut = Damage("was cut off: it ends before its samples begin")
+        except AudioError as error:
+            header, cut = None, Damage(f"is damaged: {error}")
+        if header is None:
             if found:
                 found[-1] = replace(found[-1], damage=cut)
                 return found

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from nearfuture.audio.error import AudioError
 from nearfuture.audio.pcm import WIDTHS
 
 __all__ = ["Chunk", "WavHeader", "is_wav", "riff_chunks", "wav_header"]
@@ -26,6 +27,7 @@ _ENCODINGS = {
     (7, 8): "mulaw",
 }
 _LARGEST_FORM = 1 << 12
+_MOST_CHUNKS = 256
 
 
 @dataclass(frozen=True)
@@ -99,11 +101,15 @@ def riff_chunks(file: BinaryIO, at: int = 12) -> Iterator[Chunk]:
         at = chunk.end
 
 
-def wav_header(file: BinaryIO) -> WavHeader | None:
+def wav_header(file: BinaryIO, *, longest: int | None = None) -> WavHeader | None:
     r"""What a WAV says before its samples; None where that is not there, or not yet.
 
     Args:
         file: as for `riff_chunks`.
+        longest: how many bytes may stand before the samples, for a stream of which all are held.
+
+    Raises:
+        AudioError: where the header makes no sense.
 
     >>> form = struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
     >>> head = b"RIFF\0\0\0\0WAVEfmt " + form + b"data\4\0\0\0"
@@ -114,17 +120,23 @@ def wav_header(file: BinaryIO) -> WavHeader | None:
     True
     """
     form, long_length, little = None, 0, _at(file, 0, 4) != b"RIFX"
-    for chunk in riff_chunks(file):
+    for number, chunk in enumerate(riff_chunks(file)):
+        if number == _MOST_CHUNKS:
+            raise AudioError(f"the WAV header has {number} chunks before its samples")
+        if longest is not None and chunk.name != b"data" and chunk.end > longest:
+            raise AudioError(f"the WAV header has a chunk of {chunk.length} bytes")
         if chunk.name == b"ds64":  # RF64 keeps its 64-bit lengths here
             long_length = int.from_bytes(_at(file, chunk.begin + 8, 8), "little")
         elif chunk.name == b"fmt ":
-            form = _at(file, chunk.begin, min(chunk.length, _LARGEST_FORM))
+            if not 16 <= chunk.length <= _LARGEST_FORM:
+                raise AudioError(f"the fmt chunk of the WAV header has {chunk.length} bytes")
+            form = _at(file, chunk.begin, chunk.length)
         elif chunk.name == b"data":
             length: int | None = chunk.length
             if length == 0xFFFFFFFF and long_length:
                 length = long_length
-            if form is None or len(form) < 16:
-                return None
+            if form is None:
+                raise AudioError("the WAV header has no fmt chunk before its samples")
             says_zero = length == 0
             unknown = length is not None and (says_zero or UNKNOWN_LENGTH <= length <= 0xFFFFFFFF)
             return _header(form, chunk.begin, None if unknown else length, says_zero, little)

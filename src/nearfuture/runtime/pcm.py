@@ -8,12 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nearfuture.audio import LiveResampler, ResamplerState
+from nearfuture.audio.limits import check_levels
 from nearfuture.error import NearfutureError
 
 __all__ = ["Quanta", "QuantaState", "as_samples"]
-
-LOUDEST = 1000.0
-"""Full scale is 1; beyond this, samples are surely integers that somebody did not scale."""
 
 _Quanta = list[NDArray[np.float32]]
 
@@ -40,14 +38,7 @@ def as_samples(samples: ArrayLike) -> NDArray[np.float32]:
         raise NearfutureError(
             f"samples are {array.dtype}: floating point in [-1, 1] or int16 is wanted"
         )
-    loudest = float(np.abs(array).max(initial=0))
-    if not np.isfinite(loudest):
-        first = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise NearfutureError(f"sample {first} of {len(array)} is {array[first]}, no finite number")
-    if loudest > LOUDEST:
-        raise NearfutureError(
-            f"samples reach {loudest:g}, but full scale is 1: divide by it, or pass int16 as it is"
-        )
+    check_levels(array)
     return array.astype(np.float32, copy=False)
 
 

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
-import struct
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.audio import AudioError
+from nearfuture.audio.limits import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
+from nearfuture.audio.pcm import WIDTHS, Samples, as_float, decode_pcm
 from nearfuture.audio.signature import kind, undecided
-from nearfuture.serving.encoding import ENCODINGS, WIDTHS, Samples, decoded, scaled
+from nearfuture.audio.wav import WavHeader, wav_header
 from nearfuture.serving.limits import Refused, shown
 
 __all__ = ["ENCODINGS", "HIGHEST_RATE", "LOWEST_RATE", "PcmReader", "as_rate", "json_text"]
 
-LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
+ENCODINGS = {name: WIDTHS[name] for name in ("int16", "float32", "mulaw", "alaw")}
+"""What raw audio may be, little-endian, one channel, and how many bytes a sample takes."""
 
 _TEXT = 64  # so many bytes of ASCII are no samples of 16 or 32 bits
 _LARGEST_HEADER = 1 << 16
-_ENDLESS = 0x7FFFFF00  # a length that a program wrote before it knew
-_EXTENSIBLE = 0xFFFE
-_WAV_ENCODINGS = {
-    (1, 16): "int16",
-    (1, 8): "uint8",
-    (1, 24): "int24",
-    (1, 32): "int32",
-    (3, 32): "float32",
-    (6, 8): "alaw",
-    (7, 8): "mulaw",
-}
 
 
 def as_rate(value: Any) -> int:
@@ -171,7 +164,10 @@ class PcmReader:
                 f"this audio is {found}, which cannot be read as it comes: send raw samples or "
                 f"WAV, or the whole file to /v1/audio/transcriptions",
             )
-        header = _header(self._held)
+        try:
+            header = wav_header(io.BytesIO(self._held), longest=_LARGEST_HEADER)
+        except AudioError as error:
+            raise Refused("bad_audio", str(error)) from error
         if header is None:
             if len(self._held) > _LARGEST_HEADER:
                 raise Refused(
@@ -180,7 +176,7 @@ class PcmReader:
                     f"the samples alone",
                 )
             return True
-        form, size, begin = header
+        form, size = _format(header), header.announced
         if self._wav not in (None, form):
             raise Refused(
                 "bad_audio",
@@ -189,7 +185,7 @@ class PcmReader:
         self._wav, self._left = form, size
         self._passed = 0 if size is None else size % 2  # chunks begin at even places
         self.encoding, self.rate = form.encoding, form.rate
-        self._held = self._held[begin:]
+        self._held = self._held[header.begin :]
         return False
 
     def _samples(self) -> Samples:
@@ -203,9 +199,9 @@ class PcmReader:
             self._left -= whole
             if self._left < width:  # no sample, but a part of one
                 self._left, self._passed = 0, self._passed + self._left
-        samples = decoded(ready, self.encoding)
+        samples = decode_pcm(ready, self.encoding)
         if channels > 1:
-            samples = scaled(samples).reshape(-1, channels).mean(axis=1, dtype=np.float32)
+            samples = as_float(samples).reshape(-1, channels).mean(axis=1, dtype=np.float32)
         return samples
 
     def _at_next(self) -> bool:
@@ -227,40 +223,12 @@ def _is_text(data: bytes) -> bool:
     return all(32 <= byte < 127 or byte in b"\t\r\n" for byte in data)
 
 
-def _header(data: bytes) -> tuple[_Format, int | None, int] | None:
-    """What a WAV header says, how many bytes of samples it has and where; None of half a header.
-
-    The number is None where the header was written before anybody knew it.
-    """
-    at, form = 12, None
-    while at + 8 <= len(data):
-        name, size = data[at : at + 4], int.from_bytes(data[at + 4 : at + 8], "little")
-        if name == b"data":
-            if form is None:
-                raise Refused("bad_audio", "the WAV header has no fmt chunk before its samples")
-            endless = size == 0 or size >= _ENDLESS
-            return form, None if endless else size, at + 8
-        if name == b"fmt ":
-            if size < 16 or size > _LARGEST_HEADER:
-                raise Refused("bad_audio", f"the fmt chunk of the WAV header has {size} bytes")
-            if at + 8 + size > len(data):
-                return None
-            form = _format(data[at + 8 : at + 8 + size])
-        at += 8 + size + size % 2
-        if at > _LARGEST_HEADER:
-            raise Refused("bad_audio", f"the WAV header has a chunk of {size} bytes")
-    return None
-
-
-def _format(chunk: bytes) -> _Format:
-    tag, channels, rate, _, _, bits = struct.unpack("<HHIIHH", chunk[:16])
-    if tag == _EXTENSIBLE and len(chunk) >= 26:
-        tag = int.from_bytes(chunk[24:26], "little")
-    encoding = _WAV_ENCODINGS.get((tag, bits))
-    if encoding is None or not 1 <= channels <= 16:
+def _format(header: WavHeader) -> _Format:
+    if header.encoding is None or not 1 <= header.channels <= MOST_CHANNELS:
         raise Refused(
             "bad_audio",
-            f"the WAV has format {tag} with {bits} bits and {channels} channels: PCM of 8 to 32 "
-            f"bits, 32-bit float, A-law or mu-law of 1 to 16 channels is wanted",
+            f"the WAV has format {header.tag} with {header.bits} bits and {header.channels} "
+            f"channels: PCM of 8 to 32 bits, float, A-law or mu-law of 1 to {MOST_CHANNELS} "
+            f"channels is wanted",
         )
-    return _Format(encoding, as_rate(rate), channels)
+    return _Format(header.encoding, as_rate(header.rate), header.channels)

@@ -18,10 +18,12 @@ from openai.types.audio import (
     TranscriptionTextDoneEvent,
     TranscriptionVerbose,
 )
+from starlette.datastructures import FormData, UploadFile
 
 from nearfuture.decoding import Word
 from nearfuture.runtime import Dispatcher, Model, load
 from nearfuture.serving.limits import Settings
+from nearfuture.serving.protocols.transcription_request import TranscriptionRequest
 from nearfuture.serving.subtitles import cues, srt, vtt
 from tests.serving.live import CLIPS, Live, as_int16, clip, live, spoken, wav
 from tests.serving.served import SAMPLES, soon
@@ -440,3 +442,41 @@ def test_a_wrong_key_is_told_as_openai_tells_it(engine: Dispatcher) -> None:
         assert (refused.value.code, refused.value.param) == ("unauthorized", None)
         assert refused.value.type == "invalid_request_error"
         assert "Authorization: Bearer" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"prompt": "a" * 20_000}, {f"x{number}": "" for number in range(40)}]
+)
+def test_a_form_is_no_place_to_keep_memory_busy(server: Live, fields: dict[str, str]) -> None:
+    """What is no file stays in memory: a megabyte for each of a hundred fields was a hundred."""
+    reply = post(server, **fields)
+    assert reply.status_code == 400
+    assert (
+        "exceeded maximum" in reply.json()["error"]["message"].lower() or "Too many" in reply.text
+    )
+
+
+def test_a_recording_waits_on_disk(server: Live, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many may wait as there may be connections."""
+    files: list[Any] = []
+    of = TranscriptionRequest.of.__func__  # type: ignore[attr-defined]
+
+    def seen(cls: type[TranscriptionRequest], form: FormData) -> TranscriptionRequest:
+        upload = form["file"]
+        assert isinstance(upload, UploadFile)
+        files.append(upload.file)
+        asked: TranscriptionRequest = of(cls, form)
+        assert files[-1]._rolled
+        return asked
+
+    monkeypatch.setattr(TranscriptionRequest, "of", classmethod(seen))
+    pcm = spoken(CLIPS[0], pause_s=4.0)
+    assert post(server, files={"file": ("a.wav", wav(pcm, 8000))}).status_code == 200
+    assert len(files) == 1
+
+
+def test_a_body_that_is_no_form_is_named(server: Live) -> None:
+    url = f"http://{server.address}/v1/audio/transcriptions"
+    reply = httpx.post(url, data={"model": "digits"}, timeout=60)
+    assert reply.status_code == 400
+    assert "multipart/form-data" in reply.json()["error"]["message"]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import FormData, Headers
-from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -29,7 +29,10 @@ from nearfuture.serving.session import Session, Update
 
 __all__ = ["routes"]
 
-_MOST_FIELDS = 100
+# What a form may keep in memory, each of as many as there may be connections.
+_MOST_FIELDS = 32
+_FIELD_BYTES = 1 << 14
+_SPOOL_BYTES = 1 << 16
 
 
 def routes(service: Service) -> list[BaseRoute]:
@@ -77,9 +80,6 @@ class _Transcriptions:
                 await first_of(self._transcribe(asked, model, answer), _gone(receive))
         except ClientDisconnect:
             return
-        except HTTPException as error:  # a form that cannot be parsed
-            self._service.refused("bad_request")
-            await answer.fail(OpenAIError(error.detail, status=error.status_code))
         except NearfutureError as error:
             told = OpenAIError.of(error)
             self._service.refused(told.code or "bad_request")
@@ -121,9 +121,22 @@ def _refuse_odd_charset(scope: Scope) -> None:
 
 @asynccontextmanager
 async def _form(scope: Scope, receive: Receive) -> AsyncGenerator[FormData]:
-    """The form of a request, whose files lie on disk meanwhile."""
+    """The form of a request, of which little is kept in memory: files lie on disk meanwhile."""
+    request = Request(scope, receive)
+    parser = MultiPartParser(
+        request.headers,
+        request.stream(),
+        max_files=1,
+        max_fields=_MOST_FIELDS,
+        max_part_size=_FIELD_BYTES,
+    )
+    parser.spool_max_size = _SPOOL_BYTES
+    if parse_options_header(request.headers.get("content-type", ""))[0] != b"multipart/form-data":
+        raise OpenAIError("the body is no form: send multipart/form-data, with the file in it")
     try:
-        form = await Request(scope, receive).form(max_files=1, max_fields=_MOST_FIELDS)
+        form = await parser.parse()
+    except MultiPartException as error:
+        raise OpenAIError(error.message) from error
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise Refused(

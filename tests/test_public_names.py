@@ -132,6 +132,7 @@ FLAGS = {
         "--threads",
         "--silence-ms",
         "--longest-ms",
+        "--allow-origin",
         "--api-key-file",
         "--tls-cert",
         "--tls-key",

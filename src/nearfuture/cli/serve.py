@@ -37,6 +37,7 @@ def serve(
     silence_ms: float = 800.0,
     longest_ms: float = 20_000.0,
     api_key_file: Path | None = None,
+    allow_origin: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     max_streams: int = 100,
@@ -70,6 +71,8 @@ def serve(
         silence_ms: Of a pause that ends an utterance, for clients that ask for nothing else.
         longest_ms: Of an utterance, likewise.
         api_key_file: A file with the key that clients must send as Authorization: Bearer KEY.
+        allow_origin: Of web pages that may use the server, such as https://app.example; may come
+            several times, * is every page. Without a key, no other pages may.
         tls_cert: A certificate chain in PEM, to serve https and wss.
         tls_key: Its private key in PEM.
         max_streams: That may be open at once.
@@ -93,6 +96,7 @@ def serve(
     from nearfuture.serving import log as logging
     from nearfuture.serving.descriptors import affordable, needed
     from nearfuture.serving.limits import Limits, Settings
+    from nearfuture.serving.origin import as_origin
     from nearfuture.serving.server import Address, bound
     from nearfuture.serving.server import serve as run
     from nearfuture.serving.service import Service
@@ -136,6 +140,7 @@ def serve(
         budget_ms=budget_ms,
         endpoint=Endpoint(silence_ms, longest_ms),
         api_key=_api_key(api_key_file),
+        allow_origins=tuple(as_origin(one) for one in allow_origin),
         log_text=log_text,
     )
     addresses = [Address(host, port), *(_address(host, one) for one in listen)]

@@ -26,7 +26,7 @@ _LOG = logging.getLogger("nearfuture.serving")
 
 
 class Admission:
-    """Turns away who has no key, who is one too many, and who brings too much.
+    """Turns away who has no key, pages of others, who is one too many, and who brings too much.
 
     Whoever is refused meets the `open_routes` and nothing else. They are requests of HTTP; the
     application behind this one is not asked, so that no path, no method and no way to write them
@@ -81,6 +81,8 @@ class Admission:
         limits = self._service.limits
         if not self._service.authorized(connection):
             return Refused("unauthorized", "send the API key as 'Authorization: Bearer KEY'")
+        if refused := self._service.origins.refusal(connection):
+            return refused
         if (now := self._service.connections) >= limits.most_connections:
             return Refused("busy", f"{now} connections are open, the most there may be: try later")
         length = connection.headers.get("content-length", "0")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
@@ -47,11 +48,33 @@ def create_app(service: Service, *, root: str | None = None) -> Starlette:
     state = [Route("/health", _health(service)), Route("/ready", _ready(service))]
     app = Starlette(
         routes=[*state, *spoken],
-        middleware=[Middleware(Admission, service=service, open_routes=state)],
+        middleware=[
+            *_cors(service.origins.allowed),
+            Middleware(Admission, service=service, open_routes=state),
+        ],
         exception_handlers={Refused: _refusal(service), HTTPException: _no_such},
     )
     app.router.redirect_slashes = False  # a path is one thing, however it is written
     return app
+
+
+def _cors(origins: Collection[str]) -> list[Middleware]:
+    """What lets a browser read answers in pages of these origins, refusals included.
+
+    It stands before admission: a browser asks first whether it may ask, and brings no key to that.
+    """
+    if not origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=("GET", "POST"),
+            allow_headers=("*",),
+            allow_private_network=True,  # a page of the internet may use a server at home
+            expose_headers=("Retry-After",),
+        )
+    ]
 
 
 def _refusal(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:

@@ -17,6 +17,7 @@ __all__ = ["REFUSALS", "Limits", "Refused", "Settings", "as_number", "shown"]
 # try again later.
 REFUSALS = {
     "unauthorized": (401, 1008),
+    "forbidden": (403, 1008),
     "bad_request": (400, 1002),
     "bad_audio": (400, 1007),
     "bad_message": (400, 1003),
@@ -112,6 +113,7 @@ class Settings:
         budget_ms: of streams that ask for none; the largest lookahead unless given.
         endpoint: of streams that ask for none.
         api_key: what clients must send as `Authorization: Bearer …`; anyone may come unless given.
+        allow_origins: of web pages that may use the server, see `Origins`.
         log_text: whether what was said may be written into the log.
     """
 
@@ -119,6 +121,7 @@ class Settings:
     budget_ms: float | None = None
     endpoint: Endpoint = field(default_factory=Endpoint)
     api_key: str | None = field(default=None, repr=False)
+    allow_origins: tuple[str, ...] = ()
     log_text: bool = False
 
     def __post_init__(self) -> None:

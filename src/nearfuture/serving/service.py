@@ -20,6 +20,7 @@ from nearfuture.serving.idle import IdleSockets
 from nearfuture.serving.limits import REFUSALS, Limits, Refused, Settings, shown
 from nearfuture.serving.log import CLIENT
 from nearfuture.serving.metrics import Metrics
+from nearfuture.serving.origin import Origins, as_origin
 from nearfuture.serving.session import Session, Update
 
 __all__ = ["FILES_AT_ONCE", "KEY_PROTOCOL", "InFlight", "Service"]
@@ -65,6 +66,7 @@ class Service:
         metrics: what it counts.
         settings: as given.
         limits: those of the settings.
+        origins: whose web pages may use it.
         idle: sockets that have no request.
         files: held while a recording is decoded and heard.
     """
@@ -74,6 +76,8 @@ class Service:
         self._dispatchers = dict(dispatchers)
         self.settings = Settings() if settings is None else settings
         self.limits: Limits = self.settings.limits
+        keyed = self.settings.api_key is not None
+        self.origins = Origins(map(as_origin, self.settings.allow_origins), keyed=keyed)
         self.models = tuple(self._dispatchers)
         self.metrics = Metrics(self._dispatchers, self.limits)
         self._sessions: set[Session] = set()

@@ -212,7 +212,7 @@ def half_open(server: Served) -> str:
     for _ in range(300):
         with suppress(OSError):
             one = socket.create_connection(("127.0.0.1", server.port), timeout=1)
-            one.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\n")
+            one.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n")
             sockets.append(one)
     time.sleep(5)
     for one in sockets:

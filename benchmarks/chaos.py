@@ -155,7 +155,7 @@ class Client:
 
     def never_ends(self) -> None:
         with socket.create_connection(("127.0.0.1", self.server.port), timeout=5) as one:
-            one.sendall(b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Le")
+            one.sendall(b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\nContent-Le")
             time.sleep(self.random.uniform(0, 3))
 
     def deaf(self) -> None:

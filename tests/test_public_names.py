@@ -145,6 +145,7 @@ FLAGS = {
         "--max-waiting-seconds",
         "--max-message-bytes",
         "--max-file-bytes",
+        "--max-upload-minutes",
         "--log",
         "--log-text",
     },

@@ -286,7 +286,8 @@ def requests(draw: random.Random, flac: bytes) -> tuple[bytes, bool]:
     if not whole:
         length = draw.choice((str(len(body) + 500), "-1", "9" * 30, "1e3", str(1 << 40), "0x10"))
     chunked = draw.random() < 0.1
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: {form}\r\n"
+    head = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += f"Content-Type: {form}\r\n"
     if chunked:
         head += "Transfer-Encoding: chunked\r\n\r\n"
         parts = [body[:100], body[100:]]

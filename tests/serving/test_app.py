@@ -42,7 +42,7 @@ from tests.serving.served import until_the_end as rest
 
 SPEECH = said("flite-slt-720")
 UPLOAD = (
-    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
     b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
 )
 """The begin of one."""

@@ -483,7 +483,7 @@ def test_a_vosk_client_that_says_nothing_gets_the_last_result_unasked(engine: Di
 
 
 UPLOAD = (
-    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
     b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
 )
 
@@ -656,7 +656,7 @@ def test_who_leaves_while_its_place_is_being_made_leaves_no_place_behind(
 @pytest.mark.parametrize("path", ["/stream", "/vosk", "/v1/realtime"])
 def test_who_is_gone_before_being_let_in_makes_no_traceback(served: Served, path: str) -> None:
     request = (
-        f"GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        f"GET {path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
         f"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
     ).encode()
     with no_complaints():
@@ -741,8 +741,9 @@ def test_a_socket_whose_client_takes_nothing_is_given_up(
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.connect(("127.0.0.1", served.port))
         raw.sendall(
-            b"GET /v1/realtime HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+            b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
         raw.setblocking(False)
         some = memoryview(frame(TEXT, b"{}") * 100_000)  # each is answered with an error
@@ -764,7 +765,7 @@ def test_a_socket_whose_client_takes_nothing_is_given_up(
 
 def test_a_request_that_stops_being_http_has_one_answer(served: Served) -> None:
     head = (
-        b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\n"
+        b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\n"
         b"Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     with no_complaints():

@@ -18,12 +18,12 @@ from nearfuture.serving.limits import Limits
 from nearfuture.serving.service import Service
 from tests.serving.served import no_complaints, running, soon
 
-HEAD = b"GET /health HTTP/1.1\r\nHost: x\r\n"
+HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 WHOLE = HEAD + b"\r\n"
-LATER = b"GET /health HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n"
+LATER = b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
 UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
 UPLOAD = (
-    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n"
+    b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
     b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
 )
 

@@ -49,6 +49,7 @@ def serve(
     max_waiting_seconds: float = 60.0,
     max_message_bytes: int = 1 << 20,
     max_file_bytes: int = 25 << 20,
+    max_upload_minutes: float = 120.0,
     log: Literal["text", "json"] = "text",
     log_text: Flag = False,
 ) -> None:
@@ -86,6 +87,7 @@ def serve(
         max_waiting_seconds: Of one client's audio that are held before its computation.
         max_message_bytes: Of one message on a websocket.
         max_file_bytes: Of one uploaded recording.
+        max_upload_minutes: Of audio in one uploaded recording, however few bytes it has.
         log: Lines to read, or a JSON object a line; on stderr, without audio or text.
         log_text: Log what was said as well.
     """
@@ -111,6 +113,7 @@ def serve(
         ("--max-waiting-seconds", max_waiting_seconds),
         ("--max-message-bytes", max_message_bytes),
         ("--max-file-bytes", max_file_bytes),
+        ("--max-upload-minutes", max_upload_minutes),
     ):
         if not 0 < value < math.inf:
             raise NearfutureError(f"{option} is {value}: a finite number above 0 is wanted")
@@ -131,6 +134,7 @@ def serve(
         most_seconds=max_seconds,
         most_message_bytes=max_message_bytes,
         most_file_bytes=max_file_bytes,
+        most_upload_s=60 * max_upload_minutes,
         most_waiting_s=max_waiting_seconds,
         idle_s=idle_seconds,
         drain_s=drain_seconds,

@@ -106,9 +106,10 @@ def _health(service: Service) -> _Endpoint:
 
 def _ready(service: Service) -> _Endpoint:
     async def ready(request: Request) -> Response:
-        reason = service.why_not()
+        reason = service.why_not_ready()
         if reason is None:
-            return JSONResponse({"status": "ready", "streams": service.streams})
+            uploads = {"running": service.uploads.running, "waiting": service.uploads.waiting}
+            return JSONResponse({"status": "ready", "streams": service.streams, "uploads": uploads})
         return OpenAIError.of(reason).response()
 
     return ready

@@ -65,6 +65,7 @@ class Limits:
         most_seconds: of audio in one stream, and of one connection.
         most_message_bytes: of one message on a websocket, and of one JSON body.
         most_file_bytes: of one uploaded recording.
+        most_upload_s: of audio in one uploaded recording, however few bytes it has.
         most_waiting_s: audio of one stream that was received and not yet computed; beyond it the
             server stops reading from that client until there is room; 1 s at least.
         most_unread: finished utterances that a client has not read; likewise.
@@ -84,6 +85,7 @@ class Limits:
     most_seconds: float = 14_400.0
     most_message_bytes: int = 1 << 20
     most_file_bytes: int = 25 << 20
+    most_upload_s: float = 7200.0
     most_waiting_s: float = 60.0
     most_unread: int = 64
     headers_s: float = 15.0

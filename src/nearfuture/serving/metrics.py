@@ -47,6 +47,8 @@ class Metrics:
         connections: requests and websockets in flight.
         idle_sockets: without a request.
         audio_seconds: heard since the start, by model.
+        uploads: recordings that are being decoded, or wait for their first turn.
+        upload_wait_seconds: of the one that has waited longest.
         final_seconds: from the end of the audio to the final text, on the server.
     """
 
@@ -103,6 +105,17 @@ class Metrics:
             "From the end of the audio to the final text, on the server.",
             ["model"],
             buckets=_SECONDS,
+            registry=registry,
+        )
+        self.uploads = Gauge(
+            "nearfuture_uploads",
+            "Uploaded recordings that are being decoded, or wait for their first turn.",
+            ["state"],
+            registry=registry,
+        )
+        self.upload_wait_seconds = Gauge(
+            "nearfuture_upload_wait_seconds",
+            "How long the upload that has waited longest waits.",
             registry=registry,
         )
         self.ready = Gauge("nearfuture_ready", "Whether new streams are let in.", registry=registry)

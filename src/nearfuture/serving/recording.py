@@ -20,10 +20,12 @@ class Recording:
 
     Attributes:
         rate: samples per second.
+        seconds: how long it says it is; None where only decoding can tell.
         blocks: (n,) float32 each, one channel, a second at most; `AudioError` where it is damaged.
     """
 
     rate: int
+    seconds: float | None
     blocks: Iterator[NDArray[np.float32]]
 
 
@@ -46,7 +48,8 @@ def recording(data: bytes | BinaryIO) -> Recording:
     (8000, [8000, 8000, 4000])
     """
     reader = open_audio(data)
-    return Recording(reader.rate, _blocks(reader))
+    seconds = None if reader.frames is None else reader.frames / reader.rate
+    return Recording(reader.rate, seconds, _blocks(reader))
 
 
 def _blocks(reader: AudioReader) -> Iterator[NDArray[np.float32]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import hmac
 import itertools
 import logging
@@ -22,11 +23,9 @@ from nearfuture.serving.log import CLIENT
 from nearfuture.serving.metrics import Metrics
 from nearfuture.serving.origin import Origins, as_origin
 from nearfuture.serving.session import Session, Update
+from nearfuture.serving.uploads import Uploads
 
-__all__ = ["FILES_AT_ONCE", "KEY_PROTOCOL", "InFlight", "Service"]
-
-FILES_AT_ONCE = 4
-"""Recordings that are decoded and heard at the same time; others wait, on disk, for their turn."""
+__all__ = ["KEY_PROTOCOL", "InFlight", "Service"]
 
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What the subprotocol begins with in which a browser brings the API key."""
@@ -68,7 +67,7 @@ class Service:
         limits: those of the settings.
         origins: whose web pages may use it.
         idle: sockets that have no request.
-        files: held while a recording is decoded and heard.
+        uploads: the recordings that were taken in.
     """
 
     def __init__(self, dispatchers: Mapping[str, Dispatcher], settings: Settings | None = None):
@@ -86,7 +85,11 @@ class Service:
         self._in_flight: set[InFlight] = set()
         self.metrics.connections.set_function(lambda: self.connections)
         self.metrics.idle_sockets.set_function(lambda: len(self.idle))
-        self.files = asyncio.Semaphore(FILES_AT_ONCE)
+        self.uploads = Uploads(self.limits.most_streams // 4)
+        for state in ("waiting", "running"):
+            count = functools.partial(getattr, self.uploads, state)
+            self.metrics.uploads.labels(state).set_function(count)
+        self.metrics.upload_wait_seconds.set_function(lambda: self.uploads.waited_s)
         self._numbers = itertools.count(1)
         self.draining = False
 
@@ -139,8 +142,16 @@ class Service:
 
     @property
     def ready(self) -> bool:
-        """Whether a new stream would be let in: not while draining or saturated."""
-        return self.why_not() is None
+        """Whether a new stream or upload had better come here, see `why_not_ready`."""
+        return self.why_not_ready() is None
+
+    def why_not_ready(self) -> Refused | None:
+        """Why another server had better be asked; None if it need not.
+
+        Not while draining or saturated, and not while uploads wait for long or stand still; live
+        streams are let in all the same then.
+        """
+        return self.why_not() or self.uploads.why_not()
 
     def why_not(self, dispatcher: Dispatcher | None = None) -> Refused | None:
         """Why no new stream would be let in, on this engine or on any; None if one would."""

@@ -23,9 +23,10 @@ from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_model import chosen
 from nearfuture.serving.protocols.transcription_reply import Heard, event, formatted
 from nearfuture.serving.protocols.transcription_request import TranscriptionRequest
-from nearfuture.serving.recording import recording
+from nearfuture.serving.recording import Recording, recording
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
+from nearfuture.serving.uploads import Upload
 
 __all__ = ["routes"]
 
@@ -86,13 +87,14 @@ class _Transcriptions:
             await answer.fail(told)
 
     async def _transcribe(self, asked: TranscriptionRequest, model: str, answer: _Answer) -> None:
-        async with self._service.files:
+        async with self._service.uploads.entered() as upload:
             data = await asked.file.read()
             opened = await asyncio.to_thread(recording, data)
+            bounded = _bounded(opened, self._service.limits.most_upload_s)
             session = await self._service.session(
                 model=model, rate=opened.rate, whole=True, protocol="openai_rest"
             )
-            async with session, aclosing(_updates(session, opened.blocks)) as updates:
+            async with session, aclosing(_updates(session, bounded, upload)) as updates:
                 told, last = "", None
                 async for last in updates:
                     if asked.stream and (delta := last.committed[len(told) :]):
@@ -192,11 +194,35 @@ class _Answer:
         await self._send({"type": "http.response.body", "body": text.encode(), "more_body": more})
 
 
+def _bounded(opened: Recording, most_s: float) -> Iterator[NDArray[np.float32]]:
+    """The blocks of a recording that is not too long; few bytes may be hours of silence.
+
+    Raises:
+        Refused: at once, where it says that it is, and otherwise when it turns out to be.
+    """
+    too_long = Refused(
+        "too_long",
+        f"an upload may have {most_s / 60:g} minutes of audio: cut it, or stream it",
+    )
+    if opened.seconds is not None and opened.seconds > most_s:
+        raise too_long
+
+    def blocks() -> Iterator[NDArray[np.float32]]:
+        left = int(most_s * opened.rate)
+        for block in opened.blocks:
+            left -= len(block)
+            if left < 0:
+                raise too_long
+            yield block
+
+    return blocks()
+
+
 async def _updates(
-    session: Session, blocks: Iterator[NDArray[np.float32]]
+    session: Session, blocks: Iterator[NDArray[np.float32]], upload: Upload
 ) -> AsyncGenerator[Update]:
     """Feed a recording to a session, and give what it hears meanwhile."""
-    feeding = asyncio.create_task(_feed(session, blocks))
+    feeding = asyncio.create_task(_feed(session, blocks, upload))
     try:
         async for update in session.updates():
             yield update
@@ -205,12 +231,14 @@ async def _updates(
         feeding.cancel()
 
 
-async def _feed(session: Session, blocks: Iterator[NDArray[np.float32]]) -> None:
+async def _feed(session: Session, blocks: Iterator[NDArray[np.float32]], upload: Upload) -> None:
     try:
         while (block := await asyncio.to_thread(next, blocks, None)) is not None:
             await session.hear(block)
             if session.dropped:
                 break
+            await upload.has_heard(len(block) / session.rate)
+        upload.give()  # the rest is the engine's
         await session.finish()
     except BaseException:
         session.close()  # ends its updates, too

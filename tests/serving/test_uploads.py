@@ -1,0 +1,184 @@
+"""Turns of uploaded recordings: short ones do not wait for long ones, and it shows who waits."""
+
+import asyncio
+import io
+
+import httpx
+import numpy as np
+import pytest
+import soundfile
+
+from nearfuture.runtime import Dispatcher
+from nearfuture.serving.uploads import TURNS, Uploads
+from tests.serving.live import Live, live
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def silence(seconds: float, form: str = "FLAC") -> bytes:
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(int(8000 * seconds), np.int16), 8000, format=form)
+    return file.getvalue()
+
+
+def post(server: Live, data: bytes) -> httpx.Response:
+    return httpx.post(
+        f"http://{server.address}/v1/audio/transcriptions",
+        data={"model": "digits"},
+        files={"file": ("a.flac", data)},
+        timeout=60,
+    )
+
+
+def test_a_short_recording_waits_for_a_turn_of_the_long_ones_and_no_more() -> None:
+    order: list[str] = []
+
+    async def hear(uploads: Uploads, name: str, seconds: int) -> None:
+        async with uploads.entered() as upload:
+            for _ in range(seconds):
+                await asyncio.sleep(0)
+                await upload.has_heard(1.0)
+        order.append(name)
+
+    async def main() -> None:
+        uploads = Uploads(most=100)
+        async with asyncio.TaskGroup() as tasks:
+            for number in range(6):
+                tasks.create_task(hear(uploads, f"long {number}", 1000))
+            await asyncio.sleep(0)
+            tasks.create_task(hear(uploads, "short", 2))
+        assert (uploads.running, uploads.waiting) == (0, 0)
+
+    asyncio.run(main())
+    assert order[0] == "short"
+
+
+def test_long_recordings_share() -> None:
+    heard = [0] * 6
+
+    async def hear(uploads: Uploads, number: int) -> None:
+        async with uploads.entered() as upload:
+            while max(heard) < 400:
+                await asyncio.sleep(0)
+                heard[number] += 1
+                await upload.has_heard(1.0)
+
+    async def main() -> None:
+        uploads = Uploads(most=100)
+        await asyncio.gather(*(hear(uploads, number) for number in range(6)))
+
+    asyncio.run(main())
+    assert max(heard) - min(heard) <= 21  # two turns
+
+
+def test_who_leaves_gives_back_turn_and_place() -> None:
+    async def main() -> None:
+        uploads = Uploads(most=TURNS)
+        held = asyncio.Event()
+
+        async def hold() -> None:
+            async with uploads.entered():
+                await held.wait()
+
+        tasks = [asyncio.create_task(hold()) for _ in range(TURNS + 2)]
+        await asyncio.sleep(0.01)
+        assert (uploads.running, uploads.waiting) == (TURNS, 2)
+        for task in (tasks[-1], tasks[0]):  # one that waits, one that runs
+            task.cancel()
+        await asyncio.sleep(0.01)
+        assert (uploads.running, uploads.waiting) == (TURNS, 0)
+        held.set()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (uploads.running, uploads.waiting) == (0, 0)
+        async with uploads.entered():
+            assert uploads.running == 1
+
+    asyncio.run(main())
+
+
+def test_a_pool_that_stands_still_is_told() -> None:
+    async def main() -> None:
+        clock = Clock()
+        uploads = Uploads(most=100, clock=clock)
+        entered = [uploads.entered() for _ in range(TURNS)]
+        running = [await one.__aenter__() for one in entered]
+        clock.now = 29.0
+        assert uploads.why_not() is None
+        clock.now = 31.0
+        stuck = uploads.why_not()
+        assert stuck is not None
+        assert "have not got on for 31 s" in str(stuck)
+        running[2].gets_on()
+        assert uploads.why_not() is None
+        waiting = asyncio.create_task(uploads.entered().__aenter__())
+        await asyncio.sleep(0)
+        clock.now = 62.0
+        running[2].gets_on()
+        stuck = uploads.why_not()
+        assert stuck is not None
+        assert stuck.status == 503
+        assert "1 uploads wait, the first for 31 s" in str(stuck)
+        waiting.cancel()
+        for one in entered:
+            await one.__aexit__(None, None, None)
+
+    asyncio.run(main())
+
+
+def test_readiness_and_metrics_tell(engine: Dispatcher) -> None:
+    with live(engine) as server:
+        uploads = server.service.uploads
+        clock = Clock()
+        uploads._clock = clock
+        held = asyncio.Event()
+
+        async def hold() -> None:
+            async with uploads.entered():
+                await held.wait()
+
+        loop = server.served.loop
+        tasks = [asyncio.run_coroutine_threadsafe(hold(), loop) for _ in range(TURNS + 1)]
+        while uploads.running < TURNS or not uploads.waiting:
+            asyncio.run(asyncio.sleep(0.01))
+        ready = httpx.get(f"http://{server.address}/ready")
+        assert (ready.status_code, ready.json()["uploads"]) == (200, {"running": 4, "waiting": 1})
+        clock.now = 40.0
+        stuck = httpx.get(f"http://{server.address}/ready")
+        assert stuck.status_code == 503
+        assert stuck.json()["error"]["code"] == "busy"
+        page = httpx.get(f"http://{server.address}/metrics").text
+        assert 'nearfuture_uploads{state="waiting"} 1.0' in page
+        assert 'nearfuture_uploads{state="running"} 4.0' in page
+        assert "nearfuture_upload_wait_seconds 40.0" in page
+        assert "nearfuture_ready 0.0" in page
+        assert server.service.why_not() is None  # live streams do not wait for uploads
+        loop.call_soon_threadsafe(held.set)
+        for task in tasks:
+            task.result(10)
+        assert httpx.get(f"http://{server.address}/ready").status_code == 200
+
+
+@pytest.mark.parametrize("form", ["FLAC", "WAV"])
+def test_an_upload_of_too_much_audio_is_refused(engine: Dispatcher, form: str) -> None:
+    with live(engine, most_upload_s=20.0) as server:
+        assert post(server, silence(20.0, form)).status_code == 200
+        refused = post(server, silence(20.5, form))
+        assert refused.status_code == 413
+        assert refused.json()["error"]["code"] == "too_long"
+        assert "0.333333 minutes" in refused.json()["error"]["message"]
+        server.wait_until_free()
+
+
+def test_an_upload_that_does_not_say_its_length_is_refused_when_it_shows(
+    engine: Dispatcher,
+) -> None:
+    data = bytearray(silence(25.0, "WAV"))
+    data[40:44] = b"\xff\xff\xff\xff"
+    with live(engine, most_upload_s=20.0) as server:
+        assert post(server, bytes(data)).status_code == 413
+        server.wait_until_free()

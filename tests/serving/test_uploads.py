@@ -35,6 +35,10 @@ def post(server: Live, data: bytes) -> httpx.Response:
     )
 
 
+def test_nobody_waits_where_nobody_is() -> None:
+    assert Uploads(most=100).waited_s == 0.0
+
+
 def test_a_short_recording_waits_for_a_turn_of_the_long_ones_and_no_more() -> None:
     order: list[str] = []
 

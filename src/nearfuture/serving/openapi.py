@@ -108,7 +108,7 @@ def _transcription(service: Service) -> dict[str, Any]:
                 "default": False,
             },
             "language": {**text, "description": "Repeated by verbose_json; changes nothing."},
-            "temperature": {"type": "number", "minimum": 0, "maximum": 1},
+            "temperature": {"const": 0, "default": 0},
         },
     }
     codes = ("bad_request", "bad_audio", "idle", "too_big", "too_long", "internal", "busy")
@@ -124,7 +124,9 @@ def _transcription(service: Service) -> dict[str, Any]:
                     "text/event-stream": {"schema": text},
                 },
             },
-            **_refusals(("unauthorized", *codes, "draining", "no_space"), missing=True),
+            **_refusals(
+                ("unauthorized", "forbidden", *codes, "draining", "no_space"), missing=True
+            ),
         },
     }
 
@@ -142,7 +144,9 @@ def _gets(
         "summary": summary,
         "responses": {
             "200": {"description": summary, "content": {kind: {"schema": schema}}},
-            **_refusals(codes if keyless else ("unauthorized", "busy", *codes), missing=missing),
+            **_refusals(
+                codes if keyless else ("unauthorized", "forbidden", "busy", *codes), missing=missing
+            ),
         },
     }
     return {**told, "security": []} if keyless else told

@@ -49,7 +49,8 @@ class Uploads:
     @property
     def waited_s(self) -> float:
         """How long the first of those that wait has waited."""
-        return self._clock() - min(self._waiting.values(), default=self._clock())
+        now = self._clock()
+        return now - min(self._waiting.values(), default=now)
 
     def why_not(self) -> Refused | None:
         """Why another recording had better go to another server; None if it need not."""
@@ -59,7 +60,8 @@ class Uploads:
                 f"{self.waiting} uploads wait, the first for {self.waited_s:.0f} s: try again "
                 f"later, or ask another server",
             )
-        silent_s = self._clock() - max(self._running.values(), default=self._clock())
+        now = self._clock()
+        silent_s = now - max(self._running.values(), default=now)
         if self.running >= TURNS and silent_s > _STUCK_S:
             return Refused(
                 "busy",

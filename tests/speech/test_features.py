@@ -5,6 +5,7 @@ Kaldi's windows are symmetric and reach ±32768; `hann` here is periodic and has
 
 import math
 import random
+from typing import Any
 
 import kaldi_native_fbank as knf
 import numpy as np
@@ -268,3 +269,12 @@ def test_no_statistics_of_nothing(features: Tensor) -> None:
     with pytest.raises(NearfutureError, match="at least two frames of finite values"):
         layer.fit(features)
     assert not layer.fitted
+
+
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("window", WINDOWS)
+def test_what_is_exported_is_what_is_heard(window: Any) -> None:
+    layer = LogMel(8000, window=window)
+    samples = torch.as_tensor(speechlike(8000, 0.3) + 0.1).reshape(1, -1, 1)
+    fast, exported = layer._by_fft(samples), layer._by_matrix(samples)
+    torch.testing.assert_close(fast, exported, rtol=1e-9, atol=1e-12)

@@ -96,8 +96,7 @@ CASES: dict[str, dict[str, Any]] = {
     "poison": {"config": "batch norm", "batches": "poison", "double": True},
 }
 
-# Muon rounds to bfloat16 on its way: where sums in float32 differ in their last digit, one of its
-# three may be another. Differences seen: 2e-16 in float64; 9e-5 in float32, 2e-7 with AdamW alone.
+# Muon makes small singular values as large as the others, and with them what is rounding in them.
 TOLERANCE = dict.fromkeys(CASES, 1e-10) | {"float32": 1e-3, "AdamW alone": 1e-5}
 
 

@@ -101,45 +101,56 @@ class _GRU(Function):
     def forward(ctx: Any, p: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         frames, batch, width = p.shape[0], *h.shape
         states = _history(h, frames)
-        gates = torch.empty_like(p)  # r, z, n
-        inner = p.new_empty(frames, batch, width)  # U_n h + b_hn, which r multiplies
-        transposed = weight.t()
-        for t in range(frames):
-            h = states[t]
-            g = h @ transposed if bias is None else torch.addmm(bias, h, transposed)
-            r, z, n = gates[t].chunk(3, dim=1)
-            both = gates[t, :, : 2 * width]
-            torch.add(p[t, :, : 2 * width], g[:, : 2 * width], out=both).sigmoid_()
-            inner[t] = g[:, 2 * width :]
-            torch.addcmul(p[t, :, 2 * width :], r, inner[t], out=n).tanh_()
-            torch.lerp(n, h, z, out=states[t + 1])
-        ctx.save_for_backward(gates, inner, states, weight)
+        # Contiguous: a product of few rows is an eighth faster so.
+        of_rz = weight[: 2 * width].t().contiguous()
+        of_n = weight[2 * width :].t().contiguous()
+        p_rz, p_n = p[..., : 2 * width], p[..., 2 * width :]
+        by_bias = h.new_zeros(width)
+        if bias is not None:
+            p_rz, by_bias = p_rz + bias[: 2 * width], bias[2 * width :]
+        gates = p.new_empty(frames, batch, 2 * width)  # r, z
+        new = p.new_empty(frames, batch, width)  # n
+        inner = torch.empty_like(new)  # U_n h + b_hn, which r multiplies
+        r, z = gates.chunk(2, dim=2)
+        tensors = (p_rz, p_n, gates, r, z, new, inner, states[:-1])
+        each = zip(*(x.unbind() for x in tensors), strict=True)
+        for t, (a_rz, a_n, rz_t, r_t, z_t, n_t, inner_t, h_t) in enumerate(each):
+            torch.addmm(a_rz, h_t, of_rz, out=rz_t).sigmoid_()
+            torch.addmm(by_bias, h_t, of_n, out=inner_t)
+            torch.addcmul(a_n, r_t, inner_t, out=n_t).tanh_()
+            torch.lerp(n_t, h_t, z_t, out=states[t + 1])
+        ctx.save_for_backward(gates, new, inner, states, weight)
         ctx.bias = bias is not None
         return states[1:]
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        gates, inner, states, weight = ctx.saved_tensors
-        width = inner.shape[2]
-        r, z, n = gates.chunk(3, dim=2)
-        by_z = (states[:-1] - n) * z * (1 - z)
-        by_n = (1 - z) * (1 - n.square())
-        by_r = inner * r * (1 - r)
-        d = torch.empty_like(gates)  # of p
-        inside = torch.empty_like(gates)  # of U h + b_hh: the same but for n, which r multiplies
+        gates, new, inner, states, weight = ctx.saved_tensors
+        frames, batch, width = inner.shape
+        r, z = gates.chunk(2, dim=2)
+        by_n = (1 - z) * (1 - new.square())
+        # What a gradient of h is multiplied by, for r, z and U_n h: all at once in every frame.
+        slopes = r.new_empty(frames, batch, 3, width)
+        torch.mul(by_n * inner, r * (1 - r), out=slopes[:, :, 0])
+        torch.mul(states[:-1] - new, z * (1 - z), out=slopes[:, :, 1])
+        torch.mul(by_n, r, out=slopes[:, :, 2])
+        inside = torch.empty_like(slopes)  # the gradient of U h + b_hh
+        of_h = torch.empty_like(new)
         carried = torch.zeros_like(states[0])
-        for t in reversed(range(len(d))):
-            carried = carried.add_(gradient[t])
-            dr, dz, dn = inside[t].chunk(3, dim=1)
-            of_n = torch.mul(carried, by_n[t], out=d[t, :, 2 * width :])
-            torch.mul(carried, by_z[t], out=dz)
-            torch.mul(of_n, by_r[t], out=dr)
-            torch.mul(of_n, r[t], out=dn)
-            carried = torch.addmm(carried.mul_(z[t]), inside[t], weight)
-        d[..., : 2 * width] = inside[..., : 2 * width]
+        each = zip(
+            *(reversed(x.unbind()) for x in (gradient, z, slopes, inside, inside.flatten(2), of_h)),
+            strict=True,
+        )
+        for gradient_t, z_t, slopes_t, inside_t, flat_t, of_h_t in each:
+            torch.add(carried, gradient_t, out=of_h_t)
+            torch.mul(slopes_t, of_h_t[:, None], out=inside_t)
+            carried = torch.addmm(of_h_t * z_t, flat_t, weight)
+        d = inside.clone()  # the gradient of p: the same but for n, which r does not multiply there
+        torch.mul(of_h, by_n, out=d[:, :, 2])
+        inside = inside.flatten(2)
         of_bias = inside.sum((0, 1)) if ctx.bias else None
-        return d, carried, _of_weight(inside, states), of_bias
+        return d.flatten(2), carried, _of_weight(inside, states), of_bias
 
 
 class _LSTM(Function):

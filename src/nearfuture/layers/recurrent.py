@@ -93,9 +93,16 @@ class Recurrent(StreamingLayer):
         if x.shape[1] == 0:
             return x.new_zeros(x.shape[0], 0, self.output_size), lengths
         start = self.start(x.shape[0], device=x.device, dtype=x.dtype)
-        if self.norm is not None and self.training:
+        if self.training and (self.norm is not None or self._own_kernel(x)):
             return mask(self.run(self.project(x, lengths), start), lengths), lengths
         return mask(self.sequence(x, start)[0], lengths), lengths
+
+    def _own_kernel(self, x: Tensor) -> bool:
+        """Whether to train through `recurrence`: torch's kernels for CPUs are slower there.
+
+        They multiply and add up the gradient of `U` frame by frame.
+        """
+        return x.device.type == "cpu" and not torch.is_autocast_enabled("cpu")
 
     def project(self, x: Tensor, lengths: Tensor) -> Tensor:
         """`W x + b_ih`, or `B(W x)`: (B, T, D) → (B, T, G·H), one matrix product for all frames."""

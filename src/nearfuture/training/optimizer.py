@@ -8,6 +8,7 @@ from torch import Tensor, optim
 
 from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
+from nearfuture.training.muon import Muon
 from nearfuture.training.options import TrainingOptions
 
 __all__ = ["Optimizer"]
@@ -45,12 +46,7 @@ class Optimizer:
         adamw = optim.AdamW(others, lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=decay)
         self.parts: list[tuple[optim.Optimizer, float]] = [(adamw, options.learning_rate)]
         if matrices:
-            muon = optim.Muon(
-                matrices,
-                lr=options.matrix_rate,
-                weight_decay=decay,
-                adjust_lr_fn="match_rms_adamw",
-            )
+            muon = Muon(matrices, lr=options.matrix_rate, weight_decay=decay)
             self.parts.append((muon, options.matrix_rate))
 
     def step(self, share: float) -> None:

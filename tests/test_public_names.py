@@ -44,6 +44,7 @@ FLAGS = {
         "--data",
         "--task",
         "--preset",
+        "--from",
         "--rate",
         "--heads",
         "--models",
@@ -63,6 +64,7 @@ FLAGS = {
         "--threads",
         "--out",
     },
+    "export": {"RUN", "--out"},
     "align": {
         "FILES",
         "--text",

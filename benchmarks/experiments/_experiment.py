@@ -24,7 +24,8 @@ from nearfuture.data.item import Item
 from nearfuture.evaluation import Evaluation, evaluate_bundles
 from nearfuture.evaluation.summary import HeadFigures
 from nearfuture.training.distributed import Group
-from nearfuture.training.session import Note, Request, train
+from nearfuture.training.request import Request
+from nearfuture.training.session import Note, train
 from nearfuture.training.trainer import Progress
 
 ROOT = Path(__file__).parents[2]

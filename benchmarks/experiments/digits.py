@@ -32,7 +32,7 @@ from rich.table import Table
 from nearfuture.data import DigitRecordings
 from nearfuture.data.digits import HELD_OUT
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training.session import Request
+from nearfuture.training.request import Request
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2024

@@ -29,7 +29,7 @@ from rich.table import Table
 from nearfuture.data import DigitRecordings
 from nearfuture.data.digits import HELD_OUT
 from nearfuture.evaluation import paired_relative, plot_error_against_latency
-from nearfuture.training.session import Request
+from nearfuture.training.request import Request
 
 HEADS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 19, 25, 30)
 STRINGS_PER_SPEAKER = 300

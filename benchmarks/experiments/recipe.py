@@ -29,7 +29,7 @@ from rich.table import Table
 
 from nearfuture.data import DigitRecordings, Utterance
 from nearfuture.data.digits import HELD_OUT
-from nearfuture.training.session import Request
+from nearfuture.training.request import Request
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2026

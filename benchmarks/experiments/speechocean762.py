@@ -32,7 +32,7 @@ from rich.table import Table
 from nearfuture.data import corpus_folder, read_source
 from nearfuture.data.item import Item
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training.session import Request
+from nearfuture.training.request import Request
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}

@@ -262,18 +262,17 @@ def test_a_training_of_another_model_is_refused(tmp_path: Path) -> None:
     assert "symbols" not in error.value.changes  # which are the same
 
 
-@pytest.mark.parametrize("decay", ["none", "linear", "cosine"])
-def test_steps_may_change_only_where_nothing_follows_from_them(tmp_path: Path, decay: str) -> None:
+def test_what_may_change_is_told_and_what_may_not_is_refused_with_it(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
-    saved, more = checkpoint(decay=decay), checkpoint(decay=decay)
-    saved.options["steps"], more.options["steps"] = 10, 20
-    saved.save(path)
-    if decay == "none":
-        more.restore(path)
-        assert more.step == 2
-        return
-    with pytest.raises(NearfutureError, match=r"steps: 10 → 20.*unless decay is none"):
-        more.restore(path)
+    checkpoint(steps=2, threads=4, clip=1.0).save(path)
+    fresh = checkpoint(steps=0, threads=1, clip=1.0)
+    assert fresh.restore(path) == {"threads": (4, 1)}
+    assert fresh.step == 2
+    fresh = checkpoint(steps=0, threads=1, clip=2.0)
+    with pytest.raises(OtherTrainingError, match=r"clip: 1\.0 → 2\.0") as error:
+        fresh.restore(path)
+    assert set(error.value.changes) == {"clip"}
+    assert fresh.step == 0
 
 
 def test_a_model_alone_is_loaded_but_not_resumed(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from nearfuture.error import NearfutureError
-from nearfuture.training import Group, Trainer, TrainingOptions, load_model
+from nearfuture.training import Group, TrainingOptions, load_model
 from tests.patience import PATIENCE_S
 from tests.training import workers
 
@@ -71,15 +70,6 @@ def test_torchrun_starts_three_that_are_one(alone: Path, tmp_path: Path) -> None
     assert done.returncode == 0, done.stderr
     expected = load_file(alone / "batch norm" / "0.safetensors")
     assert_close(expected, load_file(tmp_path / "2.safetensors"), 1e-10)
-
-
-def test_another_number_of_processes_is_another_training(tmp_path: Path) -> None:
-    workers.train(tmp_path, Group(), config="layer norm", batches="three", double=False)
-    model = workers.Recognizer(workers.CONFIGS["layer norm"])
-    one = Trainer(model, workers.BATCHES["three"], tmp_path, workers.OPTIONS)
-    one.checkpoint.options["processes"] = 2
-    with pytest.raises(NearfutureError, match="processes: 1 → 2"):
-        one.checkpoint.restore(one.path)
 
 
 def test_one_process_sums_with_nobody() -> None:

@@ -12,8 +12,10 @@ from safetensors.torch import load_file
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.training import Group, Progress, load_model, session
-from nearfuture.training.session import Note, Outcome, Request
+from nearfuture.training import Group, Progress, best, load_model, session
+from nearfuture.training.request import Request
+from nearfuture.training.session import Note, Outcome
+from nearfuture.training.teacher import fingerprint
 
 pytestmark = pytest.mark.usefixtures("no_corpora")
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
@@ -28,7 +30,7 @@ def exported(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         asked.append(about)
         return folder
 
-    monkeypatch.setattr(session, "export_bundle", export)
+    monkeypatch.setattr(best, "export_bundle", export)
     return asked
 
 
@@ -92,6 +94,17 @@ def test_recordings_may_be_as_long_as_one_says(tmp_path: Path) -> None:
     assert all("over the limit of 2.5 s" in one.reason for one in loaded.skipped)
     with pytest.raises(NearfutureError, match=r"longest: 2\.5 → 40\.0"):
         told(request(tmp_path, models=("bidirectional",), steps=1))
+
+
+def test_a_finished_session_goes_on_with_more_steps(tmp_path: Path) -> None:
+    told(request(tmp_path, distill=1.0))
+    outcomes, messages = told(request(tmp_path, distill=1.0, steps=5))
+    assert [outcome.done for outcome in outcomes.values()] == [True, True]
+    said = [(name, line) for name, m in messages if isinstance(m, Note) for line in m.said]
+    steps = [name for name, line in said if line.startswith("steps 3 → 5: the learning rate")]
+    assert steps == ["bidirectional", "streaming"]
+    done = [(name, m.step) for name, m in messages if isinstance(m, Progress)]
+    assert done == [(name, step) for name in outcomes for step in (4, 5)]
 
 
 def test_an_interruption_ends_it_before_the_next_model(tmp_path: Path) -> None:
@@ -182,3 +195,44 @@ def test_the_seed_decides_weights_and_batches(tmp_path: Path) -> None:
     first, second, other = learnt("a", 0), learnt("b", 0), learnt("c", 1)
     assert all(torch.equal(first[name], value) for name, value in second.items())
     assert any(not torch.equal(first[name], value) for name, value in other.items())
+
+
+def test_a_bundle_is_trained_on_with_all_that_it_knows(tmp_path: Path) -> None:
+    still = {"learning_rate": 0.0, "matrix_rate": 0.0}  # what it ends with is what it began with
+    asked = request(tmp_path, preset=None, models=("streaming",), steps=1, **still)
+    told(dataclasses.replace(asked, begin_with="digits", regularise=False))
+    model, about = load_model(tmp_path / "mine" / "streaming" / "best.safetensors")
+    begun = best.recognizer_of("digits")
+    assert model.config == dataclasses.replace(begun.config, dropout=0.0)
+    assert about["begin_with"] == fingerprint(begun)
+    for name, value in begun.state_dict().items():
+        assert torch.equal(model.state_dict()[name], value)
+    with pytest.raises(NearfutureError, match="begin_with"):  # another beginning, another training
+        told(dataclasses.replace(asked, preset="small", heads=(0, 4, 8, 19), regularise=False))
+
+
+@pytest.mark.parametrize(
+    ("changes", "symbols", "message"),
+    [
+        ({}, ("e", "q", "ü"), r"cannot write, 'q' 'ü'; it writes ' efghinorstuvwxz'\. Spell"),
+        ({"rate": 16000}, (), "--rate: the model of digits has 8000, and keeps it"),
+        ({"heads": (0, 4)}, (), "--heads: the model of digits has 0, 4, 8, 19, and keeps it"),
+        ({"models": ("bidirectional",)}, (), "digits is a streaming model, which is trained on al"),
+    ],
+)
+def test_a_bundle_keeps_what_it_is(
+    tmp_path: Path, changes: dict[str, Any], symbols: tuple[str, ...], message: str
+) -> None:
+    plain = request(tmp_path, preset=None, begin_with="digits", models=("streaming",))
+    with pytest.raises(NearfutureError, match=message):
+        dataclasses.replace(plain, **changes).configs(symbols)
+
+
+@pytest.mark.parametrize("fast", [False, True])
+def test_bfloat16_is_warned_of_where_the_processor_has_none(
+    tmp_path: Path, fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "multiplies_bfloat16", lambda device: fast)
+    _, messages = told(request(tmp_path, models=("streaming",), steps=1, bfloat16=True))
+    said = [line for _, m in messages if isinstance(m, Note) for line in m.said]
+    assert any("no instructions for bfloat16" in line for line in said) is not fast

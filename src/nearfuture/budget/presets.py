@@ -5,9 +5,17 @@ from typing import Literal
 
 from nearfuture.budget.blueprint import Blueprint, ConvolutionShape
 
-__all__ = ["PRESETS", "Preset", "deep_speech_2_deployed", "deep_speech_2_research", "small", "tiny"]
+__all__ = [
+    "PRESETS",
+    "Preset",
+    "base",
+    "deep_speech_2_deployed",
+    "deep_speech_2_research",
+    "small",
+    "tiny",
+]
 
-Preset = Literal["tiny", "small", "deep-speech-2-research", "deep-speech-2-deployed"]
+Preset = Literal["tiny", "base", "small", "deep-speech-2-research", "deep-speech-2-deployed"]
 """The names, as commands take them."""
 
 
@@ -18,6 +26,15 @@ def tiny() -> Blueprint:
     32
     """
     return Blueprint(hidden=32, layers=2)
+
+
+def base() -> Blueprint:
+    """Three layers of 96 for telephone audio: between `tiny` and `small`.
+
+    >>> base().hidden
+    96
+    """
+    return Blueprint(hidden=96)
 
 
 def small() -> Blueprint:
@@ -110,6 +127,7 @@ def _convolutions(causal: bool) -> tuple[ConvolutionShape, ...]:
 
 PRESETS: dict[Preset, Callable[[], Blueprint]] = {
     "tiny": tiny,
+    "base": base,
     "small": small,
     "deep-speech-2-research": deep_speech_2_research,
     "deep-speech-2-deployed": deep_speech_2_deployed,

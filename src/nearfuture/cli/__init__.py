@@ -13,6 +13,7 @@ from nearfuture.cli.console import Console, reader_left
 from nearfuture.cli.data import data
 from nearfuture.cli.demo import demo
 from nearfuture.cli.evaluate import evaluate
+from nearfuture.cli.export import export
 from nearfuture.cli.listen import listen
 from nearfuture.cli.measure import measure
 from nearfuture.cli.quantize import quantize
@@ -37,6 +38,7 @@ for _command in (
     measure,
     align,
     train,
+    export,
     audit,
     demo,
     budget,

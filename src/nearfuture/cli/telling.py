@@ -1,7 +1,5 @@
 """What a training tells while it goes on: bars on a terminal, a line now and then anywhere else."""
 
-import math
-import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
@@ -11,11 +9,11 @@ from rich.progress import (
     Progress,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.time_left import TimeLeft, in_words
 
 if TYPE_CHECKING:
     from nearfuture.data import Skipped
@@ -35,6 +33,7 @@ class Telling(ABC):
         self._named: set[str] = set()
         self._left_out, self._unusable = set[str](), 0
         self._skipped: set[str] = set()
+        self._times: dict[str, TimeLeft] = {}
 
     def __enter__(self) -> "Telling":
         return self
@@ -63,6 +62,12 @@ class Telling(ABC):
         else:
             self._skipped |= names - {f"step {message.step - 1}"}  # which is no recording
             self._step(name, message)
+
+    def _left(self, name: str, step: "Step") -> float | None:
+        """Seconds to the last step of a model."""
+        if name not in self._times:
+            self._times[name] = TimeLeft()
+        return self._times[name].after(step.step, step.steps)
 
     def stopping(self) -> None:
         """Say that the wish to stop was heard."""
@@ -108,11 +113,11 @@ class Bars(Telling):
             MofNCompleteColumn(),
             TextColumn("{task.fields[told]}"),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
         )
         self.bars = Progress(*columns, console=console)
         self.tasks = {
-            name: self.bars.add_task(name, total=None, start=False, told="waiting")
+            name: self.bars.add_task(name, total=None, start=False, told="waiting", left="")
             for name in models
         }
         self.errors: dict[str, float] = {}
@@ -141,15 +146,12 @@ class Bars(Telling):
             parts.append(f"CER {100 * self.errors[name]:.2f} %")
         if step.left_out:
             parts.append(f"skipped {step.left_out}")
-        self.bars.update(self.tasks[name], completed=step.step, told=", ".join(parts))
+        left = in_words(self._left(name, step))
+        self.bars.update(self.tasks[name], completed=step.step, told=", ".join(parts), left=left)
 
 
 class Lines(Telling):
     """A line at each look at the recordings kept apart, for a file or a pipe."""
-
-    def __init__(self, console: Console) -> None:
-        super().__init__(console)
-        self.begun: dict[str, tuple[float, int]] = {}
 
     def _note(self, name: str, note: "Note") -> None:
         if note.far is None:
@@ -157,17 +159,14 @@ class Lines(Telling):
             self.say(f"{name}: {note.doing}{of}")
 
     def _step(self, name: str, step: "Step") -> None:
-        now = time.monotonic()
-        began, first = self.begun.setdefault(name, (now - step.seconds, step.step - 1))
+        left = in_words(self._left(name, step))
         if not step.watched:
             return
-        each = (now - began) / (step.step - first)
-        minutes = math.ceil(each * (step.steps - step.step) / 60)
         figures = dict(step.watched)
         if len(figures) == 2:  # the mean of one head is that head
             figures.popitem()
         watched = ", ".join(f"{what} {100 * rate:.2f} %" for what, rate in figures.items())
         self.say(
             f"{name}: step {step.step} of {step.steps}, epoch {step.epoch + 1}, "
-            f"loss {step.loss:.3f}, {watched.replace('cer', 'CER')}, {minutes} min left"
+            f"loss {step.loss:.3f}, {watched.replace('cer', 'CER')}" + (left and f", {left}")
         )

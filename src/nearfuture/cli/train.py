@@ -2,7 +2,6 @@
 
 import contextlib
 import math
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,16 +12,21 @@ from rich.text import Text
 from nearfuture.budget.presets import Preset
 from nearfuture.cli.console import Console
 from nearfuture.cli.telling import Bars, Lines
+from nearfuture.cli.threads import idle_quietly, threads_asked_for
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.training.checkpoint import OtherTrainingError
-    from nearfuture.training.session import Outcome, Request
+    from nearfuture.training.request import Request
+    from nearfuture.training.session import Outcome
 
 __all__ = ["train"]
 
 _STEPS = 6000
 _DISTILL = 3.0
+_LEARNING_RATE, _FINE_TUNING_RATE = 2e-3, 5e-4
+_MATRIX_RATE = 3e-3
+_MATRIX_SHARE = _MATRIX_RATE / _LEARNING_RATE
 _NOTHING_LEARNT = 0.9  # characters in error
 
 
@@ -30,7 +34,8 @@ def train(
     *,
     data: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
     task: Literal["digits"] | None = None,
-    preset: Preset = "small",
+    preset: Preset | None = None,
+    begin_with: Annotated[str | None, Parameter(name="--from")] = None,
     rate: int | None = None,
     heads: str | None = None,
     models: Literal["both", "streaming", "bidirectional"] = "both",
@@ -38,7 +43,7 @@ def train(
     epochs: int | None = None,
     batch_seconds: float | None = None,
     longest: float | None = None,
-    learning_rate: float = 2e-3,
+    learning_rate: float | None = None,
     regularise: bool = True,
     distill: float | None = None,
     shifts: str | None = None,
@@ -52,7 +57,8 @@ def train(
     """Train a streaming model with a head for every budget, and its bidirectional twin.
 
     The twin comes first, and the streaming model learns from it. Ctrl-C stops after the step at
-    hand and keeps a checkpoint; the same command goes on from there, as if it had never stopped.
+    hand and keeps a checkpoint; the same command goes on from there, as if it had never stopped,
+    and nearfuture export makes a bundle of what has been learnt until then.
 
     Args:
         data: Your own recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines),
@@ -60,8 +66,10 @@ def train(
             those of "dev" are watched; without any, about 5 % are set aside. May be given several
             times: all are trained on, and the first that has a "dev" is watched.
         task: "digits" instead: strings of spoken digits, made from the Free Spoken Digit Dataset.
-        preset: Size of the models. The research model of Deep Speech 2 is bidirectional and has no
-            streaming twin.
+        preset: Size of the models, small unless given. The research model of Deep Speech 2 is
+            bidirectional and has no streaming twin.
+        begin_with: A bundle whose model is trained on instead, alone, with its own size, rate,
+            heads and characters: fine-tuning.
         rate: Samples per second the models hear, the preset's own unless given; recordings are
             resampled.
         heads: Frames of lookahead of the streaming model's heads between commas, such as 0,4,8,19;
@@ -71,7 +79,8 @@ def train(
         epochs: Passes over the recordings instead.
         batch_seconds: Seconds of audio in a step's batch, padding included; 40 unless given.
         longest: Name and leave out recordings longer than so many seconds; 40 unless given.
-        learning_rate: The greatest one, after the warm-up; it falls linearly to 0.
+        learning_rate: The greatest one, after the warm-up; it falls linearly to 0. 0.002 unless
+            given, 0.0005 with --from.
         regularise: With SpecAugment and dropout; a training that is too short to learn its
             recordings by heart is better without.
         distill: How much the streaming model learns from the bidirectional one in the same folder:
@@ -83,7 +92,8 @@ def train(
             losses stay in float32.
         seed: Everything random follows from it.
         processes: Processes that share each batch; torchrun starts its own.
-        threads: Threads of each process; those of the machine are shared out unless given.
+        threads: Threads of each process: 1 unless given here or by OMP_NUM_THREADS. Processes use
+            cores better.
         out: Folder for checkpoints and bundles.
     """
     if (task is None) == (not data):
@@ -112,14 +122,21 @@ def train(
     ):
         if value is not None and not least <= value < math.inf:
             raise NearfutureError(f"{name} is at least {least}, not {value}")
+    idle_quietly()
     try:
         from nearfuture.data.limits import LONGEST_S
-        from nearfuture.training.session import BIDIRECTIONAL, STREAMING, Request
+        from nearfuture.training.request import BIDIRECTIONAL, STREAMING, Request
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"training needs {error.name}, which the base install leaves out; "
             f"install it with: pip install 'nearfuture[train]'"
         ) from error
+    if begin_with is not None:
+        if preset is not None:
+            raise NearfutureError(
+                f"--from {begin_with} has a size of its own: leave --preset out, or --from"
+            )
+        models = _kind_of(begin_with) if models == "both" else models
     both = (BIDIRECTIONAL,) if preset == "deep-speech-2-research" else (BIDIRECTIONAL, STREAMING)
     names = both if models == "both" else (models,)
     if STREAMING not in names and (distill or shifts or delay_penalty or heads):
@@ -131,10 +148,12 @@ def train(
         distill = _DISTILL if len(names) == 2 else 0.0
     if shifts and not distill:
         raise NearfutureError("--shifts has no effect where --distill is 0: leave one of them out")
-    local = int(os.environ.get("LOCAL_WORLD_SIZE", processes))
+    if learning_rate is None:
+        learning_rate = _LEARNING_RATE if begin_with is None else _FINE_TUNING_RATE
     request = Request(
         data=data,
         preset=preset,
+        begin_with=begin_with,
         rate=rate,
         heads=None if heads is None else _heads(heads),
         models=names,
@@ -143,13 +162,14 @@ def train(
         batch_seconds=LONGEST_S if batch_seconds is None else batch_seconds,
         longest=LONGEST_S if longest is None else longest,
         learning_rate=learning_rate,
+        matrix_rate=_MATRIX_RATE if begin_with is None else _MATRIX_SHARE * learning_rate,
         regularise=regularise,
         distill=distill,
         shifts={} if shifts is None else _shifts(shifts),
         delay_penalty=delay_penalty,
         bfloat16=bfloat16,
         seed=seed,
-        threads=threads or max(1, _cores() // local),
+        threads=threads_asked_for(threads),
         folder=out,
     )
     try:
@@ -162,11 +182,10 @@ def train(
         _print(outcomes, out, console)
 
 
-def _cores() -> int:
-    """Those that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _kind_of(bundle: str) -> 'Literal["streaming", "bidirectional"]':
+    from nearfuture.runtime import Bundle
+
+    return "streaming" if Bundle.open(bundle).manifest.kind == "streaming" else "bidirectional"
 
 
 def _heads(told: str) -> tuple[int, ...]:
@@ -234,19 +253,15 @@ def _run(request: "Request", processes: int, console: Console) -> "dict[str, Out
 
 
 _OPTIONS = {
-    "steps": "--steps",
     "batch_seconds": "--batch-seconds",
     "longest": "--longest",
     "learning_rate": "--learning-rate",
     "distill": "--distill",
     "shift_frames": "--shifts",
     "delay_penalty": "--delay-penalty",
-    "bfloat16": "--bfloat16",
     "frames": "--heads",
     "rate": "--rate",
     "seed": "--seed",
-    "processes": "--processes",
-    "threads": "--threads",
     "noise": "noises of NEARFUTURE_CORPORA:",
     "rir": "rooms of NEARFUTURE_CORPORA:",
 }
@@ -255,7 +270,7 @@ _OPTIONS = {
 _OTHERS = {
     "recordings_sha256": "the recordings",
     "task": "--data",
-    "teacher": "the bidirectional model",
+    "begin_with": "--from",
     "symbols": "the characters of the texts",
     "hidden": "--preset",
     "dropout": "--regularise",
@@ -273,19 +288,18 @@ def _in_our_words(error: "OtherTrainingError") -> str:
     changes += [f"{words} changed" for key, words in _OTHERS.items() if key in error.changes]
     if not changes:
         return str(error)
-    hint = ""
-    if "steps" in error.changes:
-        hint = "; the learning rate of every step follows from their number (or that of --epochs)"
     return (
         f"{error.path} was started otherwise: {', '.join(changes)}; say what was said then, or "
-        f"start afresh with another --out{hint}"
+        f"start afresh with another --out"
     )
 
 
 def _print(outcomes: "dict[str, Outcome]", out: Path, console: Console) -> None:
     if not all(outcome.done for outcome in outcomes.values()):
-        text = f"stopped; checkpoints are in {out}. The same command goes on from there."
-        console.print(Text(text))
+        text = f"stopped; checkpoints are in {out}. The same command goes on from there; "
+        text += "a bundle of the best weights so far comes with:"
+        console.print(Text(text), soft_wrap=True)
+        console.print(Text(f"nearfuture export {out}"), soft_wrap=True)
         raise KeyboardInterrupt
     watched = next(iter(outcomes.values())).watched
     table = Table("model", "waits for", "WER %", "CER %", title=f"errors on {watched}")

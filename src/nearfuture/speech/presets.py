@@ -9,7 +9,7 @@ from nearfuture.budget.presets import Preset
 from nearfuture.speech.configuration import RecognizerConfig
 from nearfuture.text import Vocabulary
 
-__all__ = ["PRESETS", "deep_speech_2_deployed", "deep_speech_2_research", "small", "tiny"]
+__all__ = ["PRESETS", "base", "deep_speech_2_deployed", "deep_speech_2_research", "small", "tiny"]
 
 
 def tiny(*, symbols: tuple[str, ...] | None = None) -> RecognizerConfig:
@@ -19,6 +19,15 @@ def tiny(*, symbols: tuple[str, ...] | None = None) -> RecognizerConfig:
     32
     """
     return RecognizerConfig(symbols=symbols or _letters(), hidden=32, layers=2, dropout=0.0)
+
+
+def base(*, symbols: tuple[str, ...] | None = None) -> RecognizerConfig:
+    """Three layers of 96: a few words in minutes of training.
+
+    >>> base().hidden, base().layers
+    (96, 3)
+    """
+    return RecognizerConfig(symbols=symbols or _letters(), hidden=96, layers=3)
 
 
 def small(*, symbols: tuple[str, ...] | None = None) -> RecognizerConfig:
@@ -106,6 +115,7 @@ def _letters() -> tuple[str, ...]:
 
 PRESETS: dict[Preset, Callable[..., RecognizerConfig]] = {
     "tiny": tiny,
+    "base": base,
     "small": small,
     "deep-speech-2-research": deep_speech_2_research,
     "deep-speech-2-deployed": deep_speech_2_deployed,

@@ -21,6 +21,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer, RecognizerConfig
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
+from nearfuture.training.resumption import MAY_CHANGE
 
 __all__ = ["Checkpoint", "OtherTrainingError", "load_model"]
 
@@ -40,15 +41,9 @@ class OtherTrainingError(NearfutureError):
     def __init__(self, path: Path, changes: Mapping[str, tuple[Any, Any]]) -> None:
         self.path, self.changes = path, changes
         told = ", ".join(f"{key}: {before} → {now}" for key, (before, now) in changes.items())
-        hint = (
-            "; the learning rate of every step follows from the number of steps, unless decay is "
-            "none"
-            if "steps" in changes
-            else ""
-        )
         super().__init__(
             f"{path} was started with other options ({told}); resume with the same ones or start "
-            f"afresh in another folder{hint}"
+            f"afresh in another folder"
         )
 
 
@@ -59,7 +54,8 @@ class Checkpoint:
     Attributes:
         average: the model with its weights and feature statistics, and their running average.
         optimizer: moments of every parameter.
-        options: what the training was started with; it must be the same when it is resumed.
+        options: what the training was started with; when it is resumed it must be the same, but
+            for what `MAY_CHANGE` names.
         step: steps done.
         history: one record for each report of progress.
         left_out: utterances that were left out so far.
@@ -113,8 +109,11 @@ class Checkpoint:
         partial.chmod(path.parent.stat().st_mode & 0o666)  # else it would be for its owner alone
         os.replace(partial, path)
 
-    def restore(self, path: Path) -> None:
+    def restore(self, path: Path) -> dict[str, tuple[Any, Any]]:
         """Read the file into this checkpoint's own model, average and optimiser.
+
+        Returns:
+            The options that were others and may be: before and now, by name.
 
         Raises:
             NearfutureError: where the file is none of ours.
@@ -130,8 +129,8 @@ class Checkpoint:
             for before, now in pairs
             for key in _different(before, now)
         }
-        if changes:
-            raise OtherTrainingError(path, changes)
+        if other := {key: pair for key, pair in changes.items() if key not in MAY_CHANGE}:
+            raise OtherTrainingError(path, other)
         weights = _under(_MODEL, tensors)
         if not weights:
             raise NearfutureError(
@@ -146,6 +145,7 @@ class Checkpoint:
         self.step, self.history = about["step"], about["history"]
         self.left_out, self.looked, self.best = about["left_out"], about["looked"], about["best"]
         self.average.updates = about["updates"]
+        return changes
 
 
 def load_model(path: Path) -> tuple[Recognizer, dict[str, Any]]:
@@ -162,10 +162,8 @@ def load_model(path: Path) -> tuple[Recognizer, dict[str, Any]]:
 
 
 def _different(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
-    """The options that a training may not change on its way."""
-    free = {"steps"} if before.get("decay") == now.get("decay") == "none" else set()
-    keys = [key for key in before | now if key not in free]
-    return [key for key in keys if before.get(key) != now.get(key)]
+    """The options that are not the same."""
+    return [key for key in before | now if before.get(key) != now.get(key)]
 
 
 def _load(model: Recognizer, tensors: dict[str, Tensor], path: Path) -> None:

@@ -16,7 +16,8 @@ from types import FrameType
 
 from nearfuture.error import NearfutureError
 from nearfuture.training.distributed import join
-from nearfuture.training.session import Request, train
+from nearfuture.training.request import Request
+from nearfuture.training.session import train
 
 __all__ = ["Company", "company", "gently"]
 

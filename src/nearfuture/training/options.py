@@ -18,8 +18,8 @@ class TrainingOptions:
     """How a training goes.
 
     Attributes:
-        steps: optimiser steps in all. Where the learning rate does not decay, nothing else depends
-            on them, and a training may be resumed with more.
+        steps: optimiser steps in all. A training may be resumed with more or fewer; where the
+            learning rate decays, it then follows from the new number.
         learning_rate: its greatest value.
         matrix_rate: the greatest learning rate of the encoder's matrices, which Muon moves; with 0
             AdamW moves them like everything else.

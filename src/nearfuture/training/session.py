@@ -2,126 +2,36 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 import torch
 
-from nearfuture.budget.presets import Preset
 from nearfuture.data import Limits, Skipped, Utterance
 from nearfuture.data.digits import symbols
-from nearfuture.data.limits import LONGEST_S
 from nearfuture.data.report import Report
 from nearfuture.error import NearfutureError
-from nearfuture.export import export_bundle
-from nearfuture.speech import PRESETS, Recognizer, RecognizerConfig
+from nearfuture.speech import Recognizer, RecognizerConfig
 from nearfuture.training import material
-from nearfuture.training.augmentation import SpecAugment
+from nearfuture.training.best import export_best, recognizer_of
+from nearfuture.training.bfloat16 import multiplies_bfloat16
 from nearfuture.training.checkpoint import load_model
 from nearfuture.training.distributed import Group
 from nearfuture.training.evaluation import evaluate
 from nearfuture.training.material import Material, select
-from nearfuture.training.options import TrainingOptions
-from nearfuture.training.teacher import inherit
+from nearfuture.training.request import BIDIRECTIONAL, Request
+from nearfuture.training.teacher import fingerprint, inherit
 from nearfuture.training.trainer import Progress, Trainer
 
-__all__ = ["Interruption", "Note", "Outcome", "Request", "train"]
+__all__ = ["Interruption", "Note", "Outcome", "train"]
 
-BIDIRECTIONAL, STREAMING = "bidirectional", "streaming"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What to train, on what, how, and where to keep it; the same for every process.
-
-    Attributes:
-        data: sources of recordings; none for connected digits.
-        preset: the size of the models.
-        rate: that they hear; None for the preset's own.
-        heads: lookahead frames of the streaming model; None for the preset's own.
-        models: those to train, in this order.
-        steps: of each; None where epochs say how many.
-        epochs: passes over the recordings; None where steps say how many.
-        batch_seconds: audio in a batch, at most.
-        longest: seconds of a recording; longer ones are left out.
-        seed: everything random follows from it.
-        learning_rate: the greatest.
-        matrix_rate: the greatest of the encoder's matrices, which Muon moves; 0 for AdamW.
-        regularise: with SpecAugment and dropout. A training that is too short to learn its
-            recordings by heart is better without.
-        distill: how much the streaming model learns from the bidirectional one in the same folder.
-        shifts: by how many frames each of its heads follows it later.
-        delay_penalty: how much it is drawn to earlier frames.
-        bfloat16: matrix products of the encoders in bfloat16, for machines that are faster so.
-        threads: of torch, in each process.
-        folder: each model has its own in there.
-    """
-
-    data: tuple[Path, ...]
-    preset: Preset
-    rate: int | None = None
-    heads: tuple[int, ...] | None = None
-    models: tuple[str, ...] = (BIDIRECTIONAL, STREAMING)
-    steps: int | None = None
-    epochs: int | None = None
-    batch_seconds: float = LONGEST_S
-    longest: float = LONGEST_S
-    seed: int = 0
-    learning_rate: float = 2e-3
-    matrix_rate: float = 3e-3
-    regularise: bool = True
-    distill: float = 0.0
-    shifts: Mapping[int, int] = field(default_factory=dict)
-    delay_penalty: float = 0.0
-    bfloat16: bool = False
-    threads: int = 1
-    folder: Path
-
-    def configs(self, symbols: tuple[str, ...]) -> dict[str, RecognizerConfig]:
-        """The models by name.
-
-        Raises:
-            NearfutureError: for a streaming model of a preset that has none.
-        """
-        config = PRESETS[self.preset](symbols=symbols)
-        config = config if self.rate is None else dataclasses.replace(config, rate=self.rate)
-        config = config if self.regularise else dataclasses.replace(config, dropout=0.0)
-        if STREAMING in self.models and config.bidirectional:
-            raise NearfutureError(
-                f"{self.preset} reads every recording to its end before its first output and "
-                f"cannot stream; choose --preset deep-speech-2-deployed, or --models bidirectional"
-            )
-        if self.heads is not None and not config.bidirectional:
-            config = dataclasses.replace(config, frames=self.heads)
-        configs = {STREAMING: config, BIDIRECTIONAL: config.twin()}
-        return {name: configs[name] for name in self.models}
-
-    def options(self, name: str, steps: int) -> TrainingOptions:
-        """How a model is trained for so many steps."""
-        plain = TrainingOptions(
-            steps=steps,
-            learning_rate=self.learning_rate,
-            matrix_rate=self.matrix_rate,
-            augmentation=SpecAugment() if self.regularise else SpecAugment.none(),
-            bfloat16=self.bfloat16,
-            seed=self.seed,
-            warmup=min(300, math.ceil(steps / 10)),
-            watch_every=min(500, math.ceil(steps / 10)),
-            report_every=min(50, math.ceil(steps / 100)),
-        )
-        if name != STREAMING:
-            return plain
-        return dataclasses.replace(
-            plain,
-            distill=self.distill,
-            shift_frames=self.shifts,
-            delay_penalty=self.delay_penalty,
-        )
+_SLOW_BFLOAT16 = (
+    "this processor has no instructions for bfloat16: a step takes longer with --bfloat16 than "
+    "without"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -203,6 +113,8 @@ def train(
     _check(request)
     torch.set_num_threads(request.threads)
     say = tell if group.first else lambda *_: None
+    if request.bfloat16 and not multiplies_bfloat16(group.device):
+        say(request.models[0], Note(doing="beginning", said=(_SLOW_BFLOAT16,)))
     given, configs = _given(request, group, lambda note: say(request.models[0], note))
     outcomes: dict[str, Outcome] = {}
     for name, config in configs.items():
@@ -214,7 +126,7 @@ def train(
 
 def _check(request: Request) -> None:
     """Refuse what would otherwise fail once the first model is trained."""
-    for name, config in request.configs(("a",)).items():
+    for name, config in request.configs(()).items():
         options = request.options(name, 1)
         if unknown := sorted(set(options.shift_frames) - set(config.frames)):
             raise NearfutureError(
@@ -245,7 +157,7 @@ def _given(
         say(Note(doing="loaded", said=given.said))
         return given, configs
     # How long a recording must be does not depend on the symbols.
-    plan = request.configs(("a",))[request.models[0]].blueprint()
+    plan = request.configs(())[request.models[0]].blueprint()
     limits = Limits(longest_s=request.longest, model=plan)
     selection = select(request.data, seed=request.seed, limits=limits, progress=looking)
     configs = request.configs(selection.symbols)
@@ -277,27 +189,32 @@ def _train(
     if options.distill:
         teacher, _ = load_model(request.folder / BIDIRECTIONAL / "best.safetensors")
     torch.manual_seed(request.seed)
-    model = Recognizer(config)
-    if teacher is not None:
+    model, about = Recognizer(config), given.about
+    if request.begin_with is not None:
+        begun = recognizer_of(request.begin_with)
+        model.load_state_dict(begun.state_dict())
+        about = {**about, "begin_with": fingerprint(begun)}
+    elif teacher is not None:
         inherit(model, teacher)
     trainer = Trainer(
         model,
         given.batches,
         folder,
         options,
-        task=given.about,
+        task=about,
         watch=lambda model: _figures(model, given.watched),
         teacher=teacher,
         group=group,
     )
     step = trainer.checkpoint.step
-    say(name, Note(doing=f"from step {step}", steps=options.steps, step=step))
+    doing = f"from step {step}"
+    say(name, Note(doing=doing, steps=options.steps, step=step, said=trainer.said))
     with interruption() as stop:
         done = trainer.run(lambda progress: say(name, progress), stop=stop)
     outcome = Outcome(done=False)
     if done and group.first:
         say(name, Note(doing="evaluating"))
-        outcome = _finished(name, request, given, trainer, say)
+        outcome = _finished(name, given, trainer, say)
     group.wait()  # those that come next read what the first has written
     return outcome if group.first else Outcome(done=done)
 
@@ -322,28 +239,15 @@ def _figures(model: Recognizer, watched: list[Utterance]) -> dict[str, float]:
 
 def _finished(
     name: str,
-    request: Request,
     given: Material,
     trainer: Trainer,
     say: Callable[[str, Note | Progress], None],
 ) -> Outcome:
     """Evaluate and export the best model."""
-    model, about = load_model(trainer.best_path)
+    model, _ = load_model(trainer.best_path)
     rates = evaluate(model, given.watched)
     say(name, Note(doing="exporting"))
-    bundle = export_bundle(
-        model,
-        trainer.folder / "bundle",
-        name=f"{request.folder.resolve().name}-{name}",
-        description=f"The {name} model of a training on {given.about['task']}.",
-        training={
-            **given.about,
-            "steps": trainer.options.steps,
-            "best_step": about["step"],
-            "seed": request.seed,
-        },
-        trainable=False,
-    )
+    bundle, about = export_best(trainer.folder)
     say(name, Note(doing="done"))
     return Outcome(
         done=True,

@@ -28,9 +28,11 @@ from nearfuture.training.checkpoint import Checkpoint
 from nearfuture.training.distributed import Group
 from nearfuture.training.gradient import Gradients, gradients, statistics
 from nearfuture.training.log import Log, Speed
+from nearfuture.training.muon import newton_schulz_dtype
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.options import TrainingOptions
 from nearfuture.training.part import Part
+from nearfuture.training.resumption import said
 from nearfuture.training.teacher import check_teacher, fingerprint
 
 __all__ = ["Progress", "Trainer"]
@@ -83,8 +85,8 @@ class Trainer:
 
     With several processes each computes its part of the batch, and sums of losses, counts and
     gradients are added up, so that a step is the same however many there are, but for rounding
-    (which Muon, computing in bfloat16, may make 1e-4) and for dropout, which each draws for itself.
-    The first process saves, reports and watches.
+    (which Muon may make 1e-4 where it computes in bfloat16) and for dropout, which each draws for
+    itself. The first process saves, reports and watches.
 
     Args:
         model: trained in place. Its features are normalised by the first batches, unless it comes
@@ -98,6 +100,9 @@ class Trainer:
         teacher: a model whose distributions the heads learn; nothing is blanked out of its
             features.
         group: the processes that share the work.
+
+    Attributes:
+        said: a line for each way in which a training that is resumed is not the one that was begun.
 
     Raises:
         NearfutureError: for options that fit neither the model nor the checkpoint in the folder,
@@ -129,20 +134,23 @@ class Trainer:
                 **dataclasses.asdict(options),
                 **(task or {}),
                 "teacher": None if teacher is None else fingerprint(teacher),
-                # Sums of floating-point numbers depend on how they are split.
+                # Sums of floating-point numbers depend on how they are split and rounded.
                 "threads": torch.get_num_threads(),
                 "processes": self.group.ranks,
+                "newton_schulz": str(newton_schulz_dtype(self.group.device)).split(".")[-1],
             },
         )
         for module in model.modules():
             if isinstance(module, SequenceBatchNorm):
                 module.shared = self.group.ranks > 1
+        self.said: tuple[str, ...] = ()
         self._between_steps = True
         self._named: set[str] = set()
         self._speed = Speed()
         # Nobody writes a checkpoint before everybody has looked for one.
         if self.group.any(self.path.exists()):
-            self.checkpoint.restore(self.path)
+            changes = self.checkpoint.restore(self.path)
+            self.said = said(changes, options, self.checkpoint.step)
         else:
             folder.mkdir(parents=True, exist_ok=True)
             if not model.features.fitted and self.group.first:
@@ -216,7 +224,7 @@ class Trainer:
     def _due(self) -> bool:
         """Whether it is time to look at the recordings kept apart."""
         step, every = self.checkpoint.step, self.options.watch_every
-        due = step > 0 and (step % every == 0 or step == self.options.steps)
+        due = step > 0 and (step % every == 0 or step >= self.options.steps)
         return self.watch is not None and due and self.checkpoint.looked != step
 
     def _save(self) -> None:

@@ -1,0 +1,48 @@
+"""`nearfuture export`: the bundle of a training's best weights so far, finished or not."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.text import Text
+
+from nearfuture.cli.console import Console
+from nearfuture.error import NearfutureError
+
+__all__ = ["export"]
+
+
+def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")] = None) -> None:
+    """Make a bundle of the best weights that a training has found so far.
+
+    The training may be going on, interrupted or finished. Of both models the streaming one is
+    exported, where it has begun, unless RUN is the folder of the other.
+
+    Args:
+        run: The folder that `nearfuture train --out` named, or that of one model in it.
+        out: Folder for the bundle; `bundle` in the model's own folder unless given.
+    """
+    try:
+        from nearfuture.training.best import BEST, CHECKPOINT, export_best
+        from nearfuture.training.request import BIDIRECTIONAL, STREAMING
+    except ModuleNotFoundError as error:
+        raise NearfutureError(
+            f"exporting needs {error.name}, which the base install leaves out; "
+            f"install it with: pip install 'nearfuture[train]'"
+        ) from error
+    places = [run, run / STREAMING, run / BIDIRECTIONAL]
+    files = (BEST, CHECKPOINT)
+    begun = [place for place in places if any((place / name).is_file() for name in files)]
+    if not begun:
+        raise NearfutureError(
+            f"{run} holds no training: it is the folder that nearfuture train --out named, with "
+            f"{STREAMING} or {BIDIRECTIONAL} in it"
+        )
+    bundle, about = export_best(begun[0], to=out)
+    best = about["best"]
+    errors = f", {100 * best['cer']:.2f} % of characters in error" if "cer" in best else ""
+    console = Console()
+    console.print(Text(f"weights of step {about['step']}{errors}"))
+    for other in begun[1:]:
+        console.print(Text(f"the other model: nearfuture export {other}"), soft_wrap=True)
+    console.print(Text(f"nearfuture transcribe --model {bundle} FILE …"), soft_wrap=True)

@@ -37,7 +37,7 @@ class Audio:
 
 
 def read(source: AudioSource) -> Audio:
-    """Read a whole recording of any rate, width and number of channels, as their mean.
+    """Read a whole recording of any rate, width and number of channels, as one (see `Mixdown`).
 
     What can be read is said at `open_audio`, which this is made of. Half a sample at the end is
     dropped. Samples of a float file a little beyond [-1, 1] are kept as they are. A file that has a
@@ -73,7 +73,7 @@ def read_rest(
     Args:
         reader: where it stands.
         samples: how many of each channel.
-        channel: which, from 0; the mean of all unless given.
+        channel: which, from 0; all of them mixed unless given.
 
     Raises:
         AudioError: as `AudioReader.blocks`, and for more than 2²⁹ samples.

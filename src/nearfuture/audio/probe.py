@@ -9,9 +9,10 @@ import numpy as np
 
 from nearfuture.audio.decode import Audio, read_rest
 from nearfuture.audio.error import AudioError, CutOff
+from nearfuture.audio.mixdown import Mixdown
 from nearfuture.audio.reader import AudioReader, open_audio
 
-__all__ = ["SHORT_S", "CutOff", "Probe", "probe", "read_part"]
+__all__ = ["SHORT_S", "CutOff", "Probe", "first_sound", "probe", "read_part"]
 
 SHORT_S = 0.05
 """How much earlier than listed a recording may end: lists round."""
@@ -61,6 +62,22 @@ def probe(path: str | os.PathLike[str]) -> Probe:
         return Probe(frames=frames, rate=reader.rate, channels=reader.channels)
 
 
+def first_sound(path: str | os.PathLike[str]) -> Mixdown:
+    """How the channels of a recording are mixed, from its beginning to a second of sound.
+
+    Raises:
+        AudioError: as `probe`.
+    """
+    with open_audio(path) as reader:
+        mixdown = Mixdown(reader.channels, reader.rate)
+        for block in reader.channel_blocks(reader.rate):
+            mixdown.step(block)
+            if mixdown.decided:
+                break
+        mixdown.finish()
+        return mixdown
+
+
 def read_part(
     path: str | os.PathLike[str],
     *,
@@ -78,7 +95,7 @@ def read_part(
         start_s: where the part begins, in seconds.
         duration_s: how long it is; to the end unless given. The file may end up to 50 ms earlier,
             since lists round.
-        channel: which channel, from 0; the mean of all unless given.
+        channel: which channel, from 0; unless given all are mixed as in the whole recording.
 
     Raises:
         AudioError: as `probe`, if the file ends before the part does, or lacks the channel.
@@ -88,6 +105,8 @@ def read_part(
         if reader.frames is None:
             return _out_of_whole(reader, start_s, duration_s, channel)
         begin, end = _range(reader, reader.frames, start_s, duration_s)
+        if begin and channel is None and reader.channels > 1:
+            reader.mixdown = first_sound(path)
         reader.seek(begin)
         audio = read_rest(reader, samples=end - begin, channel=channel)
         reader.check()

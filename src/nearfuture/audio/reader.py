@@ -16,6 +16,7 @@ from nearfuture.audio.container import DEMUXERS, has_media
 from nearfuture.audio.decoder import ContainerDecoder, Decoder, PcmDecoder, SndfileDecoder
 from nearfuture.audio.error import AudioError, CutOff, Damage
 from nearfuture.audio.limits import BLOCK_SAMPLES, check_form, check_levels
+from nearfuture.audio.mixdown import Mixdown
 from nearfuture.audio.mpeg import behind_tags
 from nearfuture.audio.signature import LONGEST, kind
 from nearfuture.audio.source import AudioSource, Source, open_source, spooled
@@ -74,6 +75,7 @@ class AudioReader:
         floats: whether they are stored as floats, so that levels may be anything.
         at: how many samples of each channel have been read.
         damage: why something is missing, where that is known; all is known once all is read.
+        mixdown: how its channels are mixed; None before the first block.
     """
 
     def __init__(self, name: str, opened: _Opened, stack: ExitStack) -> None:
@@ -87,6 +89,7 @@ class AudioReader:
         self.frames = sum(known) if len(known) == len(counts) else None
         self.at = 0
         self.damage: Damage | None = self._known
+        self.mixdown: Mixdown | None = None
         self._index = 0
 
     def __enter__(self) -> Self:
@@ -109,7 +112,8 @@ class AudioReader:
 
         Args:
             frames: the most of a block; fewer where there are many channels.
-            channel: which channel, from 0; the mean of all unless given.
+            channel: which channel, from 0; the mean of all unless given, or the loudest where they
+                cancel each other: see `Mixdown`, whose second is held back.
 
         Raises:
             AudioError: where a sample is no finite number or absurdly large (see `check_levels`);
@@ -120,11 +124,19 @@ class AudioReader:
                 f"{self.name} has {self.channels} channels, numbered from 0: there is no channel "
                 f"{channel}"
             )
-        for block in self.channel_blocks(frames):
-            if channel is not None:
+        if channel is not None:
+            for block in self.channel_blocks(frames):
                 yield block[:, channel].copy()
-            else:
-                yield block.mean(axis=1, dtype=np.float32)
+            return
+        if self.channels == 1:
+            for block in self.channel_blocks(frames):
+                yield block[:, 0]
+            return
+        mixdown = Mixdown(self.channels, self.rate) if self.mixdown is None else self.mixdown
+        self.mixdown = mixdown
+        for block in self.channel_blocks(frames):
+            yield from _cut(mixdown.step(block), frames)
+        yield from _cut(mixdown.finish(), frames)
 
     def channel_blocks(self, frames: int | None = None) -> Iterator[Block]:
         """The same as `blocks`, with every channel: (n, channels) float32."""
@@ -177,6 +189,13 @@ class AudioReader:
     def _stop(self, damage: Damage) -> None:
         self.damage = Damage(damage.reason, self.at / self.rate)
         self._index = len(self._parts)
+
+
+def _cut(samples: Block, most: int | None) -> Iterator[Block]:
+    """What was held back, in blocks that are no longer than wanted."""
+    size = max(1, len(samples) if most is None else most)
+    for begin in range(0, len(samples), size):
+        yield samples[begin : begin + size]
 
 
 class _Opened:

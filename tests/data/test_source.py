@@ -321,7 +321,15 @@ def test_kaldi_with_segments_and_splits(tmp_path: Path) -> None:
     ]
     assert [load_item(item, 8000).size for item in source.items] == [32000, 8000, 16000]
     train = [line for line in source.problems if "train_960" in line]
-    assert [line.split()[0] for line in train] == ["u3", "u4", "u5", "u6", "u7"]
+    assert [line.split()[0] for line in train] == [
+        "u3",
+        "u4",
+        "u5",
+        "u6",
+        "gone",
+        "mute",
+        "u7",
+    ]
     assert "no line in segments" in train[-1]
 
 

@@ -45,6 +45,7 @@ def import_(
     test: float = 0.1,
     seed: int = 0,
     copy: Flag = False,
+    speaker_folders: Flag = False,
 ) -> None:
     """Write recordings of any form as one corpus: DIR/cuts.jsonl.gz, a manifest of Lhotse.
 
@@ -57,23 +58,25 @@ def import_(
             path and transcript; NeMo's JSON lines; a Kaldi directory; a manifest of Lhotse.
         out: Folder of the corpus.
         split_by: Keep some away from training, where the source has no splits: whole speakers, or
-            recordings at random.
+            recordings at random, so that the same voices are on both sides.
         dev: Share of the audio to watch while training.
         test: Share of the audio to judge by at the end.
         seed: Everything random follows from it.
         copy: Put copies of the audio into DIR/audio, instead of naming it where it is.
+        speaker_folders: Each folder in a source without a list names who speaks: anna/1.wav, or
+            train/anna/1.wav.
     """
     from nearfuture.data.check import check
     from nearfuture.data.formats.lhotse_manifest import the_library
     from nearfuture.data.importing import write_corpus
     from nearfuture.data.source import read_source
-    from nearfuture.data.split import assign_splits
+    from nearfuture.data.split import assign_splits, voices_on_both_sides
     from nearfuture.text import counted
 
     the_library()
     console = Console()
     with _progress() as show:
-        read = read_source(source)
+        read = read_source(source, speaker_folders=speaker_folders)
         report = check(read, progress=show("looking"))
         if split_by and report.items:
             split = assign_splits(report.items, by=split_by, dev=dev, test=test, seed=seed)
@@ -84,6 +87,8 @@ def import_(
             root = source if source.is_dir() else source.parent
             path = write_corpus(report.items, out, root=root, copy=copy, progress=show("writing"))
     _print(report, console, most=_EXAMPLES)
+    if split_by == "random" and report.items:
+        console.print(Text(voices_on_both_sides(report.items), style="bold yellow"), soft_wrap=True)
     if not report.items:
         console.print(Text(f"nothing is left to write to {out}", style="bold red"))
         sys.exit(1)
@@ -104,6 +109,7 @@ def check_(
     vocabulary: str | None = None,
     longest: float | None = None,
     frame_ms: float = 40.0,
+    speaker_folders: Flag = False,
     every: Annotated[bool, Parameter(name="--all", negative="", show_default=False)] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
 ) -> None:
@@ -117,19 +123,21 @@ def check_(
             zip file, whose characters are taken.
         longest: Name recordings longer than so many seconds; 40 unless given.
         frame_ms: From one frame of the model to the next, in ms.
+        speaker_folders: As for import.
         every: Name every file, not only the first few of each kind.
         as_json: Print everything as JSON instead.
     """
     from nearfuture.budget import Blueprint
     from nearfuture.data.check import check
     from nearfuture.data.limits import LONGEST_S, Limits
+    from nearfuture.data.source import read_source
 
     # The features that all presets share: a window 15 ms longer than a frame.
     model = Blueprint(window_ms=frame_ms + 15.0, hop_ms=frame_ms, stack=1)
     limits = Limits(longest_s=LONGEST_S if longest is None else longest, model=model)
     with _progress() as show:
         report = check(
-            source,
+            read_source(source, speaker_folders=speaker_folders),
             symbols=None if vocabulary is None else _symbols(vocabulary),
             limits=limits,
             progress=show("looking"),

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import statistics
+import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from nearfuture.audio import AudioError
-from nearfuture.audio.probe import CutOff, Probe, probe
+from nearfuture.audio.mixdown import QUIETEST, Mixdown
+from nearfuture.audio.probe import SHORT_S, CutOff, Probe, first_sound, probe, read_part
 from nearfuture.data.item import SPLITS, Item, Source, probed
 from nearfuture.data.limits import Limits
 from nearfuture.data.report import Finding, Report
@@ -35,8 +39,10 @@ def check(
 ) -> Report:
     """Look at every recording's header and end, at every text, and at what they have in common.
 
-    No audio is decoded but the end of FLAC files: damage in the middle of a file is found when it
-    is loaded. Files are compared byte by byte only where their sizes are the same.
+    Of most recordings no more is decoded than their end, and from their beginning to a second of
+    sound, which tells silence and channels that cancel each other; parts of files are decoded, and
+    so is what is stored as floats. Damage in the middle of a FLAC file is found when it is loaded.
+    Files are compared byte by byte only where their sizes are the same.
 
     Args:
         source: a source, or the path of one.
@@ -52,6 +58,7 @@ def check(
     for fault in source.faults:
         findings.add(fault.kind, fault.name, fault.reason)
     items, probes = _usable(source.items, findings, progress)
+    items = _sounding(items, probes, findings)
     for item in items:
         if broken := limits.broken(item.duration_s or 0.0, item.text):
             kind, reason = broken
@@ -59,6 +66,7 @@ def check(
     if symbols is not None:
         _characters(items, set(symbols), findings)
     _same_audio(items, findings)
+    _alike_names(items, findings)
     _shared(items, findings)
     _unused(items, findings)
     seconds = [item.duration_s or 0.0 for item in items]
@@ -125,6 +133,45 @@ def _usable(
     return usable, probes
 
 
+def _sounding(
+    items: Sequence[Item], probes: Mapping[Path, Probe], findings: _Findings
+) -> list[Item]:
+    """The items that can be decoded as far as their first sound; silence and channels are named."""
+    heard: dict[Path, Mixdown] = {}
+    usable = []
+    for item in items:
+        try:
+            if item.path not in heard:
+                heard[item.path] = first_sound(item.path)
+                _channels(item.path, heard[item.path], findings)
+            silent = heard[item.path].silent
+            whole = (item.duration_s or 0.0) > probes[item.path].seconds - SHORT_S
+            if not silent and not (whole and item.channel is None):
+                part = read_part(
+                    item.path,
+                    start_s=item.start_s,
+                    duration_s=item.duration_s,
+                    channel=item.channel,
+                )
+                silent = bool(np.abs(part.samples).max(initial=0.0) <= QUIETEST)
+        except AudioError as error:
+            findings.add("cannot be read", item.name, _without(str(error), item))
+            continue
+        usable.append(item)
+        if silent:
+            findings.add("silent", item.name, f"nothing is heard, but its text is {item.text!r}")
+    return usable
+
+
+def _channels(path: Path, mixdown: Mixdown, findings: _Findings) -> None:
+    if mixdown.chosen is not None:
+        reason = f"their mean would be silence: channel {mixdown.chosen} is used alone"
+        findings.add("channels that cancel each other", str(path), reason, wrong=False)
+    if mixdown.dead:
+        which = ", ".join(map(str, mixdown.dead))
+        findings.add("silent channels", str(path), f"nothing is on channel {which}", wrong=False)
+
+
 def _without(message: str, item: Item) -> str:
     """A reason that does not say again which file it is about."""
     for name in (f"{item.name}: ", f"{item.path} "):
@@ -164,6 +211,18 @@ def _same_audio(items: Sequence[Item], findings: _Findings) -> None:
                 findings.add("same audio in two splits", other.name, where)
             elif other.text == first.text:
                 findings.add("same audio twice", other.name, same, wrong=False)
+
+
+def _alike_names(items: Sequence[Item], findings: _Findings) -> None:
+    """Files whose names look the same, and are spelt differently."""
+    first: dict[str, Path] = {}
+    for path in sorted({item.path for item in items if not str(item.path).isascii()}):
+        other = first.setdefault(unicodedata.normalize("NFC", str(path)), path)
+        if other != path:
+            forms = (unicodedata.is_normalized("NFC", str(one)) for one in (path, other))
+            mine, its = ("composed" if composed else "decomposed" for composed in forms)
+            said = f"another file has this name with {its} characters, here they are {mine}"
+            findings.add("two names that look the same", str(path), said, wrong=False)
 
 
 def _alike(items: Sequence[Item]) -> Iterator[list[Path]]:

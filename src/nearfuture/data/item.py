@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,8 +24,10 @@ __all__ = [
     "Kind",
     "Source",
     "as_fields",
+    "as_on_disk",
     "load_item",
     "probed",
+    "says_nothing",
     "split_named",
 ]
 
@@ -34,6 +37,8 @@ Kind = Literal[
     "empty transcript",
     "text without audio",
     "not UTF-8",
+    "Git LFS pointer",
+    "given twice",
     "not usable",
     "cannot be read",
 ]
@@ -138,7 +143,15 @@ class Collector:
         part += f", channel {channel}" if channel else ""
         name = f"{path}{part}" if name is None else name
         text = normalise(transcript)
-        if not text:
+        path = as_on_disk(path)
+        if says_nothing(transcript):
+            self.fault(
+                "empty transcript",
+                name,
+                f"its transcript is {transcript.strip()!r}, which programs write where there is "
+                f"none; if it is what is said, write it in other letters",
+            )
+        elif not text:
             wrote = f" but {transcript.strip()!r}" if transcript.strip() else ""
             self.fault("empty transcript", name, f"its transcript has no words{wrote}")
         elif not path.is_file():
@@ -165,6 +178,38 @@ class Collector:
     def source(self) -> Source:
         """All that was gathered."""
         return Source(path=self._path, items=tuple(self._items), faults=tuple(self._faults))
+
+
+_NOTHING = {"nan", "NaN", "NAN", "null", "NULL", "None", "N/A", "n/a", "#N/A", "NA", "<NA>"}
+_WORDS = {"null"}  # German for zero
+
+
+def says_nothing(cell: str, *, spoken: bool = True) -> bool:
+    """Whether a cell holds what programs write where there is nothing.
+
+    Args:
+        cell: of a list.
+        spoken: whether it is a transcript, which may be a word that is written the same.
+
+    >>> [says_nothing(cell) for cell in ("nan", "NULL", "none", "null", "N/A", "")]
+    [True, True, False, False, True, False]
+    """
+    cell = cell.strip()
+    return cell in _NOTHING and not (spoken and cell in _WORDS)
+
+
+def as_on_disk(path: Path) -> Path:
+    """The path in the normal form of Unicode in which the file is there; itself if in none.
+
+    A list that was written on a Mac, or a file that was copied from one, may spell é as two
+    characters.
+    """
+    if not str(path).isascii() and not path.exists():
+        for form in ("NFC", "NFD"):
+            other = Path(unicodedata.normalize(form, str(path)))
+            if other.exists():
+                return other
+    return path
 
 
 SPLITS = ("train", "dev", "test")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.audio.mixdown import QUIETEST
 from nearfuture.data.ahead import Ahead
 from nearfuture.data.augmentation import Augmentation
 from nearfuture.data.batches import Batch, Skipped, share
@@ -221,6 +222,11 @@ class Recordings:
         if samples is None:
             item = self.items[index]
             samples = load_item(item, self.rate)
+            if np.abs(samples).max(initial=0.0) <= QUIETEST:
+                raise NearfutureError(
+                    f"it is silent: no sample is beyond {QUIETEST:g} of full scale, but its text "
+                    f"is {item.text!r}"
+                )
             # A manifest may be wrong about a length, and memory has to last.
             seconds = samples.size / self.rate
             if seconds > self.limits.longest_s + _SLACK_S:

@@ -13,7 +13,7 @@ __all__ = ["Fault", "Item", "Source", "load_item", "probed", "read_source"]
 _LISTS = ("manifest.tsv", "manifest.csv", "manifest.jsonl", "manifest.json", "metadata.csv")
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path, *, speaker_folders: bool = False) -> Source:
     """The rows of a source of recordings; no audio is read yet.
 
     What it may be:
@@ -31,13 +31,21 @@ def read_source(path: Path) -> Source:
     and accents to NFC). A row without words, without its file, or that cannot be understood is a
     fault of the source, with its name and the reason; the others are its items.
 
+    Args:
+        path: of the source.
+        speaker_folders: whether each folder inside names who speaks, `anna/1.wav`; below a folder
+            that is a split, `train/anna/1.wav`. For folders of recordings without a list.
+
     Raises:
-        NearfutureError: where there is nothing at `path`, or nothing that can be understood.
+        NearfutureError: where there is nothing at `path`, or nothing that can be understood, and
+            for `speaker_folders` where a list tells what there is.
     """
     path = Path(path)
     found = Collector(path)
     if path.is_dir():
-        _folder(path, found)
+        _folder(path, found, speaker_folders)
+    elif path.is_file() and speaker_folders:
+        raise NearfutureError(_NO_FOLDERS.format(path=path))
     elif path.is_file():
         _file(path, found)
     else:
@@ -54,15 +62,24 @@ def read_source(path: Path) -> Source:
     return source
 
 
-def _folder(path: Path, found: Collector) -> None:
+_NO_FOLDERS = (
+    "{path} is a list of recordings, whose folders name no speakers: leave out speaker_folders, "
+    "and let the list tell them"
+)
+
+
+def _folder(path: Path, found: Collector, speaker_folders: bool) -> None:
+    lists = [path / name for name in _LISTS if (path / name).is_file()]
+    if speaker_folders and (lists or lhotse_manifest.is_folder(path) or kaldi.is_folder(path)):
+        raise NearfutureError(_NO_FOLDERS.format(path=path))
     if lhotse_manifest.is_folder(path):
         lhotse_manifest.read_folder(path, found)
     elif kaldi.is_folder(path):
         kaldi.read(path, found)
-    elif lists := [path / name for name in _LISTS if (path / name).is_file()]:
+    elif lists:
         _file(lists[0], found)
     else:
-        folder.read(path, found)
+        folder.read(path, found, speaker_folders=speaker_folders)
 
 
 def _file(path: Path, found: Collector) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from nearfuture.data.item import Item
 from nearfuture.error import NearfutureError
 
-__all__ = ["SplitBy", "assign_splits"]
+__all__ = ["SplitBy", "assign_splits", "voices_on_both_sides"]
 
 SplitBy = Literal["speaker", "random"]
 
@@ -48,7 +48,7 @@ def assign_splits(
         if by == "speaker" and not item.speaker:
             raise NearfutureError(
                 f"{item.name} has no speaker, so that a split by speaker would be none: name the "
-                f"speakers, or split at random"
+                f"speakers (speaker_folders where folders do), or split at random"
             )
         groups[item.speaker if by == "speaker" else number].append(number)
     wanted = [(name, share) for name, share in (("test", test), ("dev", dev)) if share > 0]
@@ -76,3 +76,30 @@ def assign_splits(
         left = [key for key in left if key not in splits]
     by_number = {i: splits.get(key, "train") for key, group in groups.items() for i in group}
     return [replace(item, split=by_number[number]) for number, item in enumerate(items)]
+
+
+def voices_on_both_sides(items: Sequence[Item]) -> str:
+    """What a split at random means, in a sentence: known voices are what it is judged by.
+
+    >>> from pathlib import Path
+    >>> one = Item(name="1", path=Path("1.wav"), text="a", split="train", speaker="anna")
+    >>> print(voices_on_both_sides([one, replace(one, name="2", split="test")]))
+    split at random: 1 of 1 speakers is heard in more than one split, so that errors are those of
+    known voices; --split-by speaker keeps people apart
+    """
+    heard: dict[str, set[str]] = defaultdict(set)
+    for item in items:
+        heard[item.speaker].add(item.split)
+    unknown = heard.pop("", None)
+    if unknown:
+        return (
+            "split at random: speakers are not told, so that the same voices are in train and in "
+            "test as far as anybody knows, and errors are those of known voices; name the "
+            "speakers and split by speaker to keep people apart"
+        )
+    both = sum(len(splits) > 1 for splits in heard.values())
+    return (
+        f"split at random: {both} of {len(heard)} speakers {'is' if both == 1 else 'are'} heard in "
+        f"more than one split, so that errors are those of known voices; --split-by speaker keeps "
+        f"people apart"
+    )

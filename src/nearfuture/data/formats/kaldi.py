@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nearfuture.data.formats.plain_text import lines, read_text
+from nearfuture.data.formats.plain_text import Said
 from nearfuture.data.item import Collector, split_named
 from nearfuture.error import NearfutureError
 
@@ -35,12 +35,14 @@ def _directories(path: Path) -> list[Path]:
 def _read(folder: Path, found: Collector) -> None:
     if not (folder / "text").is_file():
         raise NearfutureError(f"{folder} has a wav.scp and no file 'text' with the transcripts")
-    recordings, texts = _mapping(folder / "wav.scp"), _mapping(folder / "text")
-    speakers = _mapping(folder / "utt2spk")
-    segments = _mapping(folder / "segments")
-    names = "segments" if segments else "wav.scp"
-    if not segments:
-        segments = dict.fromkeys(recordings, "")
+    told = {name: Said() for name in ("wav.scp", "text", "utt2spk", "segments")}
+    for name, said in told.items():
+        said.read(folder / name, found, of=f" of {folder}")
+    recordings, texts, speakers = (told[name].by_id for name in ("wav.scp", "text", "utt2spk"))
+    names = "segments" if (folder / "segments").is_file() else "wav.scp"
+    segments = told["segments"].by_id if names == "segments" else dict.fromkeys(recordings, "")
+    contradicted = told[names].contradicted
+    heard = set()
     split = split_named(folder.resolve().name)
     split = split if split in ("train", "dev", "test") else ""
     for utterance, where in segments.items():
@@ -59,6 +61,9 @@ def _read(folder: Path, found: Collector) -> None:
             if start_s < 0 or (duration_s is not None and duration_s <= 0):
                 found.fault("not usable", name, f"no segment is {where!r}")
                 continue
+        heard.add(recording)
+        if recording in told["wav.scp"].contradicted or utterance in told["text"].contradicted:
+            continue  # named already
         if recording not in recordings:
             found.fault("no such file", name, f"wav.scp has no recording {recording}")
         elif utterance not in texts:
@@ -80,7 +85,10 @@ def _read(folder: Path, found: Collector) -> None:
                 speaker=speakers.get(utterance, ""),
                 split=split,
             )
-    for utterance in sorted(texts.keys() - segments.keys()):
+    if names == "segments":
+        for recording in sorted(recordings.keys() - heard):
+            found.fault("no transcript", f"{recording} of {folder}", "no segment is of it")
+    for utterance in sorted(texts.keys() - segments.keys() - contradicted):
         found.fault(
             "text without audio",
             f"{utterance} of {folder}",
@@ -92,11 +100,3 @@ def _located(folder: Path, path: str) -> Path:
     """Beside the list; or else, as in Kaldi, from the folder in which the program runs."""
     beside = folder / path
     return Path(path) if not beside.is_file() and Path(path).is_file() else beside
-
-
-def _mapping(path: Path) -> dict[str, str]:
-    """First word → the rest of its line; nothing where there is no such file."""
-    if not path.is_file():
-        return {}
-    pairs = (line.strip().split(None, 1) for _, line in lines(read_text(path)))
-    return {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from nearfuture.data.formats.plain_text import check_pointer
 from nearfuture.data.item import Collector, as_fields, split_named
 from nearfuture.error import NearfutureError
 
@@ -106,7 +107,9 @@ def _read_pair(recordings: Path, supervisions: Path, found: Collector) -> None:
     by_id, said = {}, []
     for where, row in _rows(recordings, found):
         recording = _deserialised(where, row, found)
-        if recording is not None:
+        if recording is not None and recording.id in by_id:
+            found.fault("given twice", f"{recording.id} of {recordings}", f"{where} gives it again")
+        elif recording is not None:
             by_id[recording.id] = recording
     for where, row in _rows(supervisions, found):
         supervision = _deserialised(where, row, found)
@@ -249,6 +252,8 @@ def _open(path: Path) -> Any:
 def _rows(path: Path, found: Collector) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each line's object, and where it stands."""
     the_library()
+    with path.open("rb") as raw:
+        check_pointer(raw.read(64), path)
     try:
         with _open(path) as file:
             for number, line in enumerate(file, 1):

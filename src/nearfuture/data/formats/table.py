@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nearfuture.data.formats.plain_text import read_text
-from nearfuture.data.item import Collector
+from nearfuture.data.item import Collector, says_nothing
 from nearfuture.error import NearfutureError
 
 __all__ = ["read"]
@@ -88,6 +88,9 @@ def _row(
         return found.fault("not usable", where, reason)
     cells = {key: value or "" for key, value in row.items() if isinstance(key, str)}
     told = {meaning: cells.pop(column).strip() for meaning, column in columns.items()}
+    for meaning in ("path", "speaker", "split"):
+        if says_nothing(told.get(meaning, ""), spoken=False):
+            told[meaning] = ""
     if not told["path"] or row[columns["transcript"]] is None:
         return found.fault("not usable", where, "a row needs a path and a transcript")
     try:

@@ -92,4 +92,4 @@ class Mixdown:
     def _mixed(self, block: Samples) -> Samples:
         if self.chosen is not None:
             return block[:, self.chosen].copy()
-        return block.mean(axis=1, dtype=np.float32)
+        return np.asarray(block.mean(axis=1, dtype=np.float32))

@@ -135,10 +135,11 @@ def check_(
     # The features that all presets share: a window 15 ms longer than a frame.
     model = Blueprint(window_ms=frame_ms + 15.0, hop_ms=frame_ms, stack=1)
     limits = Limits(longest_s=LONGEST_S if longest is None else longest, model=model)
+    symbols = None if vocabulary is None else _symbols(vocabulary)
     with _progress() as show:
         report = check(
             read_source(source, speaker_folders=speaker_folders),
-            symbols=None if vocabulary is None else _symbols(vocabulary),
+            symbols=symbols,
             limits=limits,
             progress=show("looking"),
         )

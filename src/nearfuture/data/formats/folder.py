@@ -14,8 +14,8 @@ from nearfuture.data.item import SPLITS, Collector, split_named
 __all__ = ["AUDIO", "read"]
 
 _READABLE = "wav flac ogg opus oga mp3 aiff aif aifc au w64 rf64 caf"
-_CONVERTIBLE = "sph m4a mp4 aac webm wma amr"  # to be named, not passed over
-AUDIO = frozenset(f".{ending}" for ending in f"{_READABLE} {_CONVERTIBLE}".split())
+_MEDIA = "m4a mp4 mov 3gp mkv webm aac wma amr"  # with the extra of that name; named without
+AUDIO = frozenset(f".{ending}" for ending in f"{_READABLE} {_MEDIA} sph".split())
 _TRANSCRIPTS = ".trans.txt"
 _NO_TRANSCRIPTS = {"readme", "license", "licence", "copying", "changelog", "notes", "speakers"}
 _LIBRISPEECH = re.compile(r"(\d+)-\d+-\d+")

@@ -389,7 +389,7 @@ def test_who_leaves_gives_back_the_place(server: Live, stream: bool) -> None:
         data={"model": "digits", "stream": str(stream).lower()},
         files={"file": ("a.wav", wav(np.zeros(8000 * 1200, np.int16), 8000))},
     )
-    head = f"POST {form.url.path} HTTP/1.1\r\nhost: x\r\n".encode()
+    head = f"POST {form.url.path} HTTP/1.1\r\nhost: localhost\r\n".encode()
     for name, value in form.headers.items():
         if name != "host":
             head += f"{name}: {value}\r\n".encode()

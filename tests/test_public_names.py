@@ -39,7 +39,7 @@ FLAGS = {
         "--quantum-wait-ms",
         "--json",
     },
-    "transcribe": {"FILES", "--model", "--budget", "--live", "--json"},
+    "transcribe": {"FILES", "--model", "--budget", "--format", "--out", "--quiet", "--live"},
     "train": {
         "--data",
         "--task",

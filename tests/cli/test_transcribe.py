@@ -1,10 +1,12 @@
 """`nearfuture transcribe` on files as people have them, sound and broken."""
 
 import json
+import signal
 import struct
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +14,13 @@ import soundfile
 
 from nearfuture.audio import read, resample
 from nearfuture.cli import main
+from nearfuture.cli.output import SUFFIXES
 from nearfuture.runtime.bundle import MODELS
 from tests.patience import PATIENCE_S
+from tests.text.test_timed import parse_textgrid
 
 CLIP = MODELS.parent / "samples" / "flite-rms-3602.flac"
+OTHER = CLIP.with_name("flite-rms-991.flac")
 SAID = "three six zero two"
 
 
@@ -78,7 +83,7 @@ def test_the_right_text(
 ) -> None:
     path = UNDERSTOOD[kind](tmp_path / "a.wav", samples)
     code, out, err = run(capsys, path)
-    assert (code, out.strip(), err) == (0, f"{path}: {SAID}", "")
+    assert (code, out, err) == (0, f"{SAID}\n", "")
 
 
 def test_ten_milliseconds_say_nothing(
@@ -86,7 +91,8 @@ def test_ten_milliseconds_say_nothing(
 ) -> None:
     path = wav(tmp_path / "short.wav", samples[4000:4080])
     code, out, err = run(capsys, path)
-    assert (code, out.strip(), err) == (0, f"{path}:", "")
+    assert (code, out, err) == (0, "", f"nearfuture: {path}: no words were heard\n")
+    assert run(capsys, path, "--quiet") == (0, "", "")
 
 
 def test_a_recording_that_was_cut_off_is_named_and_read_as_far_as_it_goes(
@@ -95,7 +101,7 @@ def test_a_recording_that_was_cut_off_is_named_and_read_as_far_as_it_goes(
     path = wav(tmp_path / "a.wav", samples)
     path.write_bytes(path.read_bytes()[:-4000])
     code, out, err = run(capsys, path)
-    assert (code, out.startswith(f"{path}: three six")) == (0, True)
+    assert (code, out.startswith("three six")) == (1, True)
     assert err.count("\n") == 1
     assert f"{path} was cut off: " in err
 
@@ -104,16 +110,22 @@ def broken(folder: Path) -> dict[str, Path]:
     empty, text = folder / "empty.wav", folder / "text.wav"
     empty.touch()
     text.write_text("These are words, but nobody speaks them.")
-    return {"empty": empty, "text": text, "missing": folder / "missing.wav", "folder": folder}
+    (folder / "none").mkdir()
+    return {
+        "empty": empty,
+        "text": text,
+        "missing": folder / "missing.wav",
+        "folder without recordings": folder / "none",
+    }
 
 
-@pytest.mark.parametrize("kind", ["empty", "text", "missing", "folder"])
-def test_one_line_of_error_and_exit_code_2(
+@pytest.mark.parametrize("kind", ["empty", "text", "missing", "folder without recordings"])
+def test_one_line_of_error_and_exit_code_1(
     kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = broken(tmp_path)[kind]
     code, out, err = run(capsys, path)
-    assert (code, out) == (2, "")
+    assert (code, out) == (1, "")
     assert err.count("\n") == 1
     assert str(path) in err
 
@@ -122,9 +134,9 @@ def test_one_bad_file_does_not_stop_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     bad = broken(tmp_path)
-    code, out, err = run(capsys, bad["empty"], CLIP, bad["text"], CLIP)
-    assert code == 2
-    assert out.splitlines() == [f"{CLIP}: {SAID}"] * 2
+    code, out, err = run(capsys, bad["empty"], CLIP, bad["text"], OTHER)
+    assert code == 1
+    assert out.splitlines() == [f"{CLIP}: {SAID}", f"{OTHER}: nine nine one"]
     assert len(err.splitlines()) == 2
 
 
@@ -139,10 +151,12 @@ def test_a_budget_that_cannot_be_kept_names_the_smallest(
 
 
 def test_json_has_word_times_and_the_latency_itemised(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capsys, CLIP, "--budget", "400", "--json")
+    code, out, _ = run(capsys, CLIP, "--budget", "400", "--format", "json")
     assert code == 0
     told = json.loads(out)
     assert told["text"] == SAID
+    assert [one["text"] for one in told["utterances"]] == [SAID]
+    assert told["utterances"][0]["start_ms"] == told["words"][0]["start_ms"]
     assert [word["text"] for word in told["words"]] == SAID.split()
     starts = [word["start_ms"] for word in told["words"]]
     assert starts == sorted(starts)
@@ -157,8 +171,9 @@ def test_live_shows_the_same_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert SAID in out
 
 
-def test_live_and_json_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = run(capsys, CLIP, "--live", "--json")
+@pytest.mark.parametrize("other", [("--format", "json"), ("--out", "a.txt"), ("--quiet",)])
+def test_live_is_for_eyes(other: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, CLIP, "--live", *other)
     assert code == 2
     assert err.count("\n") == 1
 
@@ -172,6 +187,7 @@ def test_a_name_with_brackets_is_shown_as_it_is(
     code, out, _ = run(capsys, path, "--live")
     assert code == 0
     assert "a[b].wav" in "".join(out.split())
+    assert run(capsys, path)[2] == f"nearfuture: {path}: no words were heard\n"
 
 
 def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
@@ -184,3 +200,142 @@ def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
         timeout=PATIENCE_S,
     )
     assert done.stderr == "141\n"
+
+
+@pytest.fixture(scope="module")
+def paused(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two utterances."""
+    parts = [read(CLIP).samples, np.zeros(12_000, np.float32), read(OTHER).samples]
+    return wav(tmp_path_factory.mktemp("paused") / "a.wav", np.concatenate(parts))
+
+
+def test_an_utterance_is_a_line(paused: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, paused) == (0, f"{SAID}\nnine nine one\n", "")
+
+
+def test_every_format_says_the_same_in_a_file_and_on_standard_output(
+    paused: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = {}
+    for form, suffix in SUFFIXES.items():
+        code, texts[form], err = run(capsys, paused, "--format", form)
+        assert (code, err) == (0, "")
+        assert run(capsys, paused, "--out", tmp_path / f"a{suffix}") == (0, "", "")
+        assert (tmp_path / f"a{suffix}").read_text(encoding="utf-8") == texts[form]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        f"a{suffix}" for suffix in SUFFIXES.values()
+    )
+    assert texts["srt"].count(" --> ") == texts["vtt"].count(" --> ") == 2
+    assert texts["vtt"].startswith("WEBVTT\n\n00:00:00.308 --> ")
+    assert [
+        line.split()[4] for line in texts["ctm"].splitlines()
+    ] == f"{SAID} nine nine one".split()
+    end, tiers = parse_textgrid(texts["textgrid"])
+    assert end == pytest.approx(soundfile.info(paused).duration, abs=1e-3)
+    assert [text for *_, text in tiers["words"] if text] == f"{SAID} nine nine one".split()
+
+
+def test_a_folder_and_a_pattern_are_all_their_recordings(
+    samples: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "calls"
+    (folder / "b").mkdir(parents=True)
+    for name in ("b/a.wav", "a.flac", "z.wav", ".hidden.wav"):
+        wav(folder / name, samples)
+    (folder / "notes.txt").write_text("nothing to hear")
+    code, out, _ = run(capsys, folder, folder / "*.wav")
+    assert code == 0
+    assert out.splitlines() == [
+        f"{folder / name}: {SAID}" for name in ("a.flac", "z.wav", "b/a.wav")
+    ]
+    texts = tmp_path / "texts"
+    assert run(capsys, folder, "--out", texts, "--format", "srt")[0] == 0
+    assert sorted(path.name for path in texts.iterdir()) == ["a.srt", "b_a.srt", "z.srt"]
+    code, out, err = run(capsys, folder / "*.mp3", texts, folder / "a.flac")
+    assert (code, out) == (1, f"{SAID}\n")
+    assert err.splitlines() == [
+        f"nearfuture: no file matches {folder / '*.mp3'}",
+        f"nearfuture: {texts} has no recordings in it (.wav, .flac, .ogg, .mp3 and others)",
+    ]
+
+
+def test_two_that_only_their_suffix_tells_apart_have_two_files(
+    samples: np.ndarray, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("a.wav", "a.flac"):
+        wav(tmp_path / name, samples)
+    assert run(capsys, tmp_path / "a.wav", tmp_path / "a.flac", "--out", tmp_path / "new")[0] == 0
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["a.flac.txt", "a.wav.txt"]
+
+
+def command(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
+    code = "from nearfuture.cli import main; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, "transcribe", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
+
+
+@pytest.mark.parametrize("name", ["-", "/dev/stdin"])
+def test_standard_input_is_heard_as_it_comes_and_ctrl_c_keeps_what_was_heard(
+    name: str, paused: Path
+) -> None:
+    data = paused.read_bytes()
+    with command(name) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(data[:-8000])
+        process.stdin.flush()
+        assert process.stdout.readline() == f"{SAID}\n".encode()  # long before the end
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 130
+    assert "nine nine one".startswith(out.decode().strip())
+    assert b"Traceback" not in err
+    assert b"nearfuture: stopped at 0:0" in err
+
+
+def test_a_recording_without_words_in_a_pipe(paused: Path) -> None:
+    process = command("-")
+    out, err = process.communicate(b"", timeout=PATIENCE_S)
+    assert (process.returncode, out) == (1, b"")
+    assert b"standard input is empty" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--out", "a.doc"), "a file is one of .txt, .srt"),
+        (("--out", "a.srt", "--format", "vtt"), "leave one out"),
+        ((OTHER, "--format", "srt"), "name a folder with --out"),
+        ((OTHER, "--out", "a.vtt"), "name a folder with --out"),
+    ],
+)
+def test_what_cannot_be_is_exit_code_2(
+    arguments: tuple[str | Path, ...],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(capsys, CLIP, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_damaged_later_keeps_the_text_before(
+    paused: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples, _ = soundfile.read(paused, dtype="float32")
+    samples[-1] = np.nan
+    path = wav(tmp_path / "b.wav", samples, subtype="FLOAT")
+    code, _, err = run(capsys, path, paused, "--out", tmp_path / "new", "--format", "json")
+    assert (code, err.count("\n"), str(path) in err) == (1, 1, True)
+    told = [json.loads(one.read_text()) for one in (tmp_path / "new").iterdir()]
+    assert sorted(one["file"] for one in told) == sorted(map(str, (path, paused)))
+    assert all(one["text"].startswith(SAID) for one in told)

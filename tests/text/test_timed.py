@@ -82,12 +82,12 @@ def test_the_last_word_may_end_the_recording_or_outlast_it() -> None:
 
 def test_ctm_has_six_fields_and_true_durations() -> None:
     words = [Said("안녕", 347.5, 527.5, 0.98765), Said("one", 12_000, 12_040)]
-    lines = [line.split(" ") for line in ctm(words, name="my call", channel="A").splitlines()]
+    lines = [line.split(" ") for line in ctm(words, name="my call", channel="A")]
     assert lines == [
-        ["my_call", "A", "0.3475", "0.1800", "안녕", "0.9877"],
-        ["my_call", "A", "12.0000", "0.0400", "one", "1.0000"],
+        ["my_call", "A", "0.3475", "0.1800", "안녕", "0.9877\n"],
+        ["my_call", "A", "12.0000", "0.0400", "one", "1.0000\n"],
     ]
 
 
 def test_no_words_are_no_lines() -> None:
-    assert ctm([], name="a") == ""
+    assert list(ctm([], name="a")) == []

@@ -9,7 +9,7 @@ from nearfuture import __version__
 from nearfuture.cli.align import align
 from nearfuture.cli.audit import audit
 from nearfuture.cli.budget import budget
-from nearfuture.cli.console import Console, reader_left
+from nearfuture.cli.console import Console, complain, disk_full, fit_streams, reader_left, unwritten
 from nearfuture.cli.data import data
 from nearfuture.cli.demo import demo
 from nearfuture.cli.evaluate import evaluate
@@ -53,9 +53,12 @@ for _command in (
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; a mistake of the user is one line on stderr and exit code 2.
 
+    What the machine refuses, such as a full disk, is one line and exit code 1.
+
     Args:
         arguments: those of the process unless given.
     """
+    fit_streams()
     try:
         try:
             app(sys.argv[1:] if arguments is None else arguments, console=Console())
@@ -63,9 +66,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.stdout.flush()  # while a reader who has left can still be noticed
             raise
     except NearfutureError as error:
-        print(f"nearfuture: {error}", file=sys.stderr)
+        complain(str(error))
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
         reader_left()
+    except OSError as error:
+        unwritten(error)
+    except Exception as error:
+        if refused := disk_full(error):
+            unwritten(refused)
+        raise

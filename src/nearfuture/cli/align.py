@@ -3,33 +3,27 @@
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from rich.progress import track
 
-from nearfuture.cli.console import Console
+from nearfuture.cli.console import Console, complain
+from nearfuture.cli.output import Output, chosen_format
 from nearfuture.cli.spoken import Spoken, spoken
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.data.segmentation import Segmentation, Segments
-    from nearfuture.decoding import AlignedCharacter, AlignedWord
+    from nearfuture.decoding import AlignedWord
     from nearfuture.runtime import Model
 
 __all__ = ["align"]
 
 Format = Literal["json", "ctm", "textgrid"]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-
-_SUFFIXES: dict[Format, str] = {"json": ".json", "ctm": ".ctm", "textgrid": ".TextGrid"}
-_FILES: dict[str, Format] = {
-    ".json": "json",
-    ".jsonl": "json",
-    ".ctm": "ctm",
-    ".textgrid": "textgrid",
-}
 
 
 def align(
@@ -82,35 +76,29 @@ def align(
     recordings, failures = spoken(files or [], text, data)
     recognizer = load(model)
     _check_late(recognizer, late)
-    if segment:
-        handle = _segmenter(segment, limits)
-    else:
-        handle = _aligner(_form(form, out), out, len(recordings))
-
     shown = sys.stderr.isatty() and bool(out or segment)
     console = Console(stderr=True)
-    for recording in track(
-        recordings, "aligning", console=console, transient=True, disable=not shown
-    ):
-        try:
-            handle(recording, recognizer)
-        except NearfutureError as error:
-            message = str(error)
-            failures.append(
-                message if recording.name in message else f"{recording.name}: {message}"
-            )
+    with ExitStack() as stack:
+        if segment:
+            handle = _segmenter(segment, limits)
+        else:
+            chosen = chosen_format(form, out, ("json", "ctm", "textgrid"))
+            output = stack.enter_context(Output(chosen, out, recordings=len(recordings)))
+            handle = _aligner(chosen, output)
+        for recording in track(
+            recordings, "aligning", console=console, transient=True, disable=not shown
+        ):
+            try:
+                handle(recording, recognizer)
+            except NearfutureError as error:
+                message = str(error)
+                failures.append(
+                    message if recording.name in message else f"{recording.name}: {message}"
+                )
     for line in failures:
-        print(f"nearfuture: {line}", file=sys.stderr)
+        complain(line)
     if failures:
         sys.exit(1)
-
-
-def _form(form: Format | None, out: Path | None) -> Format:
-    """The format asked for, or that of the file."""
-    named = None if out is None else _FILES.get(out.suffix.lower())
-    if form and named and form != named:
-        raise NearfutureError(f"--format {form} does not go with --out {out}: leave one out")
-    return form or named or "json"
 
 
 Handle = Callable[[Spoken, "Model"], None]
@@ -133,9 +121,7 @@ def _check_late(model: "Model", late: bool) -> None:
 # Alignments
 
 
-def _aligner(form: Format, out: Path | None, count: int) -> Handle:
-    write = _writer(form, out, count)
-
+def _aligner(form: str, output: Output) -> Handle:
     def handle(recording: Spoken, model: "Model") -> None:
         from nearfuture.decoding import align_words
 
@@ -149,7 +135,8 @@ def _aligner(form: Format, out: Path | None, count: int) -> Handle:
             frame_ms=about.frame_ms,
             centre_ms=about.centre_ms,
         )
-        write(recording, _formatted(form, recording, words, 1000 * audio.seconds))
+        with output.of(recording.name, recording.stem) as write:
+            write(_formatted(form, recording, words, 1000 * audio.seconds))
 
     return handle
 
@@ -165,40 +152,13 @@ def _said(recording: Spoken, model: "Model") -> str:
     return said
 
 
-def _writer(form: Format, out: Path | None, count: int) -> Callable[[Spoken, str], None]:
-    if form == "textgrid" and count > 1 and (out is None or out.suffix.lower() in _FILES):
-        raise NearfutureError("a TextGrid is of one recording: name a folder with --out")
-    if out is None:
-        return lambda recording, content: print(content, end="", flush=True)
-    whole = out.suffix.lower() in _FILES
-    try:
-        if whole:
-            out.write_text("", encoding="utf-8")
-        else:
-            out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NearfutureError(f"cannot write to {out}: {error.strerror}") from error
-    owners: dict[Path, str] = {}
-
-    def write(recording: Spoken, content: str) -> None:
-        path = out if whole else out / f"{recording.stem}{_SUFFIXES[form]}"
-        if not whole and owners.setdefault(path, recording.name) != recording.name:
-            raise NearfutureError(
-                f"{recording.name}: {path} is that of {owners[path]}; rename one of them"
-            )
-        with path.open("a" if whole else "w", encoding="utf-8", newline="\n") as file:
-            file.write(content)
-
-    return write
-
-
 def _formatted(
-    form: Format, recording: Spoken, words: Sequence["AlignedWord"], duration_ms: float
+    form: str, recording: Spoken, words: Sequence["AlignedWord"], duration_ms: float
 ) -> str:
-    from nearfuture.text.timed import ctm, textgrid
+    from nearfuture.text.timed import ctm, described, textgrid
 
     if form == "ctm":
-        return ctm(words, name=recording.stem)
+        return "".join(ctm(words, name=recording.stem))
     if form == "textgrid":
         characters = [character for word in words for character in word.characters]
         return textgrid({"words": words, "characters": characters}, duration_ms=duration_ms)
@@ -206,21 +166,12 @@ def _formatted(
         "file": recording.name,
         "text": " ".join(word.text for word in words),
         "words": [
-            _told(word) | {"characters": [_told(character) for character in word.characters]}
+            described(word) | {"characters": [described(one) for one in word.characters]}
             for word in words
         ],
         "audio_ms": round(duration_ms, 1),
     }
     return json.dumps(told, ensure_ascii=False) + "\n"
-
-
-def _told(said: "AlignedWord | AlignedCharacter") -> dict[str, Any]:
-    return {
-        "text": said.text,
-        "start_ms": round(said.start_ms, 1),
-        "end_ms": round(said.end_ms, 1),
-        "confidence": round(said.confidence, 4),
-    }
 
 
 # Segments

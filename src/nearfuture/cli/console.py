@@ -1,12 +1,24 @@
-"""A terminal, a file or a pipe: whoever reads from a pipe may leave before the end."""
+"""A terminal, a file or a pipe: what it cannot print or take, and whoever stops reading."""
 
+import codecs
+import errno
 import os
 import sys
 from typing import NoReturn
 
 import rich.console
 
-__all__ = ["Console", "reader_left"]
+__all__ = ["Console", "complain", "disk_full", "fit_streams", "reader_left", "unwritten"]
+
+# What tables and messages are made of, for terminals that know ASCII only; as wide as it was.
+_PLAIN = str.maketrans(
+    {
+        "·": "-", "…": "~", "→": ">", "×": "x", "–": "-", "—": "-", "−": "-", "≤": "<", "≥": ">",
+        "█": "#", "▒": "+", "░": ".", "◀": "<", "✗": "x", "•": "*", "“": "'", "”": "'", "’": "'",
+        "τ": "t", "∞": "~", "Σ": "S", "µ": "u", "²": "2", "└": "`",
+    }
+)  # fmt: skip
+_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class Console(rich.console.Console):
@@ -21,7 +33,79 @@ class Console(rich.console.Console):
         reader_left()
 
 
+def fit_streams() -> None:
+    r"""Let standard output and error take every character, and be there.
+
+    A character that the terminal's encoding lacks is written as `\uXXXX`, as JSON does, which
+    loses nothing; typographic signs as the nearest of ASCII.
+    """
+    codecs.register_error("nearfuture", _escaped)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed before this process began
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+        elif hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="nearfuture")
+
+
+def complain(message: str) -> None:
+    """One line on stderr; where that cannot be written either, nothing more can be done."""
+    try:
+        print(f"nearfuture: {message}", file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
+
+
+def disk_full(error: Exception) -> OSError | None:
+    """What is behind an error of a library that writes files in its own way; None: a fault of ours.
+
+    Sound is written by libsndfile, which only says "System error"; what cannot be read is an
+    `AudioError` by then.
+    """
+    if type(error).__name__ == "LibsndfileError":
+        return OSError(errno.EIO, "the disk is full, or does not take the sound")
+    for number in _OF_WRITING:
+        if os.strerror(number) in str(error):
+            return OSError(number, os.strerror(number))
+    return None
+
+
+def unwritten(error: OSError) -> NoReturn:
+    """End because the machine does not take what is written: a full disk, most of all."""
+    reason = (error.strerror or type(error).__name__).lower()
+    what = "the output" if error.filename is None else os.fsdecode(error.filename)
+    verb = "write" if error.filename is None or error.errno in _OF_WRITING else "use"
+    _discard(sys.stdout)
+    complain(f"cannot {verb} {what}: {reason}")
+    sys.exit(1)
+
+
 def reader_left() -> NoReturn:
     """End as if the broken pipe had ended this process, as in `nearfuture … | head`."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard(sys.stdout)
     sys.exit(141)
+
+
+def _discard(stream: object) -> None:
+    """Forget what could not be written: Python would try once more at its end, and complain."""
+    descriptor = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(descriptor, stream.fileno())  # type: ignore[attr-defined]
+    except (OSError, AttributeError, ValueError):  # it has none, in a test
+        pass
+    finally:
+        os.close(descriptor)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    lacking = error.object[error.start : error.end]
+    plain = lacking.translate(_PLAIN)
+    units = plain.encode("utf-16-be", "surrogatepass")
+    if plain.isascii():
+        return plain, error.end
+    return "".join(
+        chr(unit) if unit < 128 else f"\\u{unit:04x}"
+        for unit in (int.from_bytes(units[at : at + 2]) for at in range(0, len(units), 2))
+    ), error.end

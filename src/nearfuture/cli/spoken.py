@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nearfuture.cli.recordings import stems
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -42,23 +43,13 @@ def spoken(
         from nearfuture.data.source import read_source
 
         source = read_source(data)
-        stems = _stems([item.path for item in source.items])
-        return [_of_item(item, stems) for item in source.items], list(source.problems)
-    stems = _stems(files)
-    return [_of_file(path, text, stems) for path in files], []
+        called = stems([item.path for item in source.items])
+        return [_of_item(item, called) for item in source.items], list(source.problems)
+    called = stems(files)
+    return [_of_file(path, text, called) for path in files], []
 
 
-def _stems(paths: Sequence[Path]) -> dict[Path, str]:
-    """What to call the files for each recording: its name, and the folders that tell them apart."""
-    if not paths:
-        return {}
-    root = os.path.commonpath([path.absolute().parent for path in paths])
-    return {
-        path: "_".join(path.absolute().relative_to(root).with_suffix("").parts) for path in paths
-    }
-
-
-def _of_file(path: Path, text: str | None, stems: Mapping[Path, str]) -> Spoken:
+def _of_file(path: Path, text: str | None, called: Mapping[Path, str]) -> Spoken:
     from nearfuture.audio import read
 
     def said() -> str:
@@ -67,16 +58,16 @@ def _of_file(path: Path, text: str | None, stems: Mapping[Path, str]) -> Spoken:
         given_file = text.lower().endswith(".txt") or os.path.isfile(text)
         return _read_text(Path(text)) if given_file else _normalised(text, "--text")
 
-    return Spoken(name=str(path), stem=stems[path], audio=lambda: read(path), text=said)
+    return Spoken(name=str(path), stem=called[path], audio=lambda: read(path), text=said)
 
 
-def _of_item(item: "Item", stems: Mapping[Path, str]) -> Spoken:
+def _of_item(item: "Item", called: Mapping[Path, str]) -> Spoken:
     from nearfuture.audio.probe import read_part
 
     whole = item.name == str(item.path)
     return Spoken(
         name=item.name,
-        stem=stems[item.path] if whole else re.sub(r"[^\w.-]+", "_", Path(item.name).name),
+        stem=called[item.path] if whole else re.sub(r"[^\w.-]+", "_", Path(item.name).name),
         audio=lambda: read_part(
             item.path, start_s=item.start_s, duration_s=item.duration_s, channel=item.channel
         ),

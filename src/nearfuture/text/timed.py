@@ -1,11 +1,11 @@
-"""Words with times in the forms that other programs read: CTM and Praat's TextGrid."""
+"""Words with times in the forms that other programs read: CTM, Praat's TextGrid, JSON."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
-__all__ = ["Timed", "ctm", "textgrid"]
+__all__ = ["Timed", "ctm", "described", "textgrid"]
 
 
 class Timed(Protocol):
@@ -28,8 +28,23 @@ class Timed(Protocol):
         """How sure the model is of it, in [0, 1]."""
 
 
-def ctm(words: Sequence[Timed], *, name: str, channel: str = "1") -> str:
-    r"""The words in NIST's form: `file channel start duration word confidence`, one a line.
+def described(said: Timed) -> dict[str, Any]:
+    """What is said as plain values, as JSON lines have it.
+
+    >>> from types import SimpleNamespace as Word
+    >>> described(Word(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
+    {'text': 'zero', 'start_ms': 347.5, 'end_ms': 527.5, 'confidence': 0.9877}
+    """
+    return {
+        "text": said.text,
+        "start_ms": round(said.start_ms, 1),
+        "end_ms": round(said.end_ms, 1),
+        "confidence": round(said.confidence, 4),
+    }
+
+
+def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[str]:
+    r"""The words in NIST's form: `file channel start duration word confidence`, line by line.
 
     White space separates the fields, so that in the name it becomes an underscore.
 
@@ -42,15 +57,15 @@ def ctm(words: Sequence[Timed], *, name: str, channel: str = "1") -> str:
 
     >>> from types import SimpleNamespace as Word
     >>> word = Word(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
-    >>> ctm([word], name="call 7")
+    >>> next(ctm([word], name="call 7"))
     'call_7 1 0.3475 0.1800 zero 0.9800\n'
     """
     name = "_".join(name.split())
-    return "".join(
-        f"{name} {channel} {word.start_ms / 1000:.4f} "
-        f"{(word.end_ms - word.start_ms) / 1000:.4f} {word.text} {word.confidence:.4f}\n"
-        for word in words
-    )
+    for word in words:
+        yield (
+            f"{name} {channel} {word.start_ms / 1000:.4f} "
+            f"{(word.end_ms - word.start_ms) / 1000:.4f} {word.text} {word.confidence:.4f}\n"
+        )
 
 
 def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearfuture.decoding import Word
-from nearfuture.serving.subtitles import Cue, cues, srt, vtt
+from nearfuture.text.subtitles import Cue, cues, srt, vtt
 
 __all__ = ["Heard", "event", "formatted", "verbose"]
 
@@ -45,9 +45,9 @@ def formatted(heard: Heard, form: str, granularities: Collection[str]) -> tuple[
         case "text":
             return f"{heard.text}\n", media_type
         case "srt":
-            return srt(cues(heard.words)), media_type
+            return "".join(srt(heard.words)), media_type
         case "vtt":
-            return vtt(cues(heard.words)), media_type
+            return "".join(vtt(heard.words)), media_type
         case "verbose_json":
             return _json(verbose(heard, granularities)), media_type
     return _json({"text": heard.text, "usage": _usage(heard)}), media_type

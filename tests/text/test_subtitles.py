@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfuture.decoding import Word
-from nearfuture.serving.subtitles import LONGEST_MS, MOST_CHARACTERS, PAUSE_MS, cues, srt, vtt
+from nearfuture.text.subtitles import LONGEST_MS, MOST_CHARACTERS, PAUSE_MS, cues, srt, vtt
 
 
 def spoken(*lasts: tuple[float, float, str]) -> list[Word]:
@@ -50,14 +50,14 @@ def test_cues_break_nowhere_else() -> None:
 
 
 def test_srt_has_the_documented_form() -> None:
-    text = srt(cues(spoken((299.6, 400.0, "two"), (100, 300, "one"), (900, 500, "nine"))))
+    text = "".join(srt(spoken((299.6, 400.0, "two"), (100, 300, "one"), (900, 500, "nine"))))
     assert text == (
         "1\n00:00:00,300 --> 00:00:01,100\ntwo one\n\n2\n00:00:02,000 --> 00:00:02,500\nnine\n\n"
     )
 
 
 def test_vtt_has_the_documented_form() -> None:
-    text = vtt(cues(spoken((3_600_000, 500.0, "<a&b>"))))
+    text = "".join(vtt(spoken((3_600_000, 500.0, "<a&b>"))))
     assert text == "WEBVTT\n\n01:00:00.000 --> 01:00:00.500\n&lt;a&amp;b&gt;\n\n"
 
 
@@ -66,11 +66,11 @@ def test_times_do_not_run_backwards(words: list[Word]) -> None:
     clock = r"(\d+):(\d\d):(\d\d)\.(\d{3})"
     times = [
         ((int(h) * 60 + int(m)) * 60 + int(s)) * 1000 + int(ms)
-        for h, m, s, ms in re.findall(clock, vtt(cues(words)))
+        for h, m, s, ms in re.findall(clock, "".join(vtt(words)))
     ]
     assert times == sorted(times)
 
 
 def test_nothing_said_is_no_cue() -> None:
-    assert srt(cues([])) == ""
-    assert vtt(cues([])) == "WEBVTT\n\n"
+    assert "".join(srt([])) == ""
+    assert "".join(vtt([])) == "WEBVTT\n\n"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from nearfuture.decoding import Word
+from nearfuture.text.timed import Timed
 
 __all__ = ["Cue", "cues", "srt", "vtt"]
 
@@ -20,11 +20,12 @@ MOST_CHARACTERS = 84
 class Cue:
     """What is shown at once: one word or more, never none.
 
+    >>> from nearfuture.decoding import Word
     >>> Cue((Word("two", 80.0, 200.0, 0.9), Word("ten", 240.0, 400.0, 0.8))).text
     'two ten'
     """
 
-    words: tuple[Word, ...]
+    words: tuple[Timed, ...]
 
     @property
     def text(self) -> str:
@@ -42,51 +43,52 @@ class Cue:
         return self.words[-1].end_ms
 
 
-def cues(words: Iterable[Word]) -> list[Cue]:
+def cues(words: Iterable[Timed]) -> Iterator[Cue]:
     """The words in cues: a new one after a pause of 0.8 s, within 7 s, and within 84 characters.
 
-    Every word is in exactly one cue, in order; a word that is longer than all that is alone.
+    Every word is in exactly one cue, in order; a word that is longer than all that is alone. A cue
+    comes as soon as the word behind it is known.
 
+    >>> from nearfuture.decoding import Word
     >>> [cue.text for cue in cues([Word("a", 0, 100, 1.0), Word("b", 200, 300, 1.0),
     ...                            Word("c", 1100, 1200, 1.0)])]
     ['a b', 'c']
     """
-    made: list[Cue] = []
-    held: list[Word] = []
+    held: list[Timed] = []
     for word in words:
         if held and _breaks(held, word):
-            made.append(Cue(tuple(held)))
+            yield Cue(tuple(held))
             held = []
         held.append(word)
-    return [*made, Cue(tuple(held))] if held else made
+    if held:
+        yield Cue(tuple(held))
 
 
-def srt(shown: Sequence[Cue]) -> str:
-    r"""SubRip: numbered cues, milliseconds behind a comma.
+def srt(words: Iterable[Timed]) -> Iterator[str]:
+    r"""The words as SubRip: numbered cues, milliseconds behind a comma; piece by piece.
 
-    >>> srt(cues([Word("seven", 367.5, 3661002.0, 1.0)]))
+    >>> from nearfuture.decoding import Word
+    >>> "".join(srt([Word("seven", 367.5, 3661002.0, 1.0)]))
     '1\n00:00:00,368 --> 01:01:01,002\nseven\n\n'
     """
-    return "".join(
-        f"{number}\n{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}\n{cue.text}\n\n"
-        for number, cue in enumerate(shown, 1)
-    )
+    for number, cue in enumerate(cues(words), 1):
+        yield f"{number}\n{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}\n{cue.text}\n\n"
 
 
-def vtt(shown: Sequence[Cue]) -> str:
-    r"""WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
+def vtt(words: Iterable[Timed]) -> Iterator[str]:
+    r"""The words as WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
 
-    >>> vtt(cues([Word("r&b", 0.0, 500.0, 1.0)]))
+    >>> from nearfuture.decoding import Word
+    >>> "".join(vtt([Word("r&b", 0.0, 500.0, 1.0)]))
     'WEBVTT\n\n00:00:00.000 --> 00:00:00.500\nr&amp;b\n\n'
     """
-    return "WEBVTT\n\n" + "".join(
-        f"{_clock(cue.start_ms, '.')} --> {_clock(cue.end_ms, '.')}\n"
-        f"{escape(cue.text, quote=False)}\n\n"
-        for cue in shown
-    )
+    yield "WEBVTT\n\n"
+    for cue in cues(words):
+        times = f"{_clock(cue.start_ms, '.')} --> {_clock(cue.end_ms, '.')}"
+        yield f"{times}\n{escape(cue.text, quote=False)}\n\n"
 
 
-def _breaks(held: Sequence[Word], word: Word) -> bool:
+def _breaks(held: Sequence[Timed], word: Timed) -> bool:
     characters = sum(len(one.text) + 1 for one in held) + len(word.text)
     return (
         word.start_ms - held[-1].end_ms >= PAUSE_MS

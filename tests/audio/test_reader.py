@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.audio import AudioError, CutOff, Damage, open_audio, read
+from nearfuture.audio import AudioError, CutOff, Damage, mpeg, ogg, open_audio, read, stretches
 from nearfuture.audio.limits import BLOCK_SAMPLES, MOST_CHANNELS
 from nearfuture.audio.mpeg_header import mpeg_header
 from nearfuture.audio.probe import probe, read_part
+from nearfuture.audio.wav import MOST_CHUNKS
 
 RATE = 16_000
 FORMS = {
@@ -108,6 +109,47 @@ def test_files_behind_one_another_are_all_read(form: str, files: dict[str, bytes
     assert damage is None
     expected = [read(part).samples for part in (files[form], other, files[form])]
     np.testing.assert_array_equal(got, np.concatenate(expected))
+
+
+@pytest.mark.parametrize("form", CHAINED)
+def test_a_file_of_very_many_files_is_read_up_to_a_limit(
+    form: str, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (mpeg, ogg, stretches):
+        monkeypatch.setattr(module, "MOST_STRETCHES", 3)
+    alone, _ = whole(files[form])
+    allowed, damage = whole(files[form] * 3)
+    assert len(allowed) == 3 * len(alone)
+    assert damage is None
+    there, damage = whole(files[form] * 5)
+    np.testing.assert_array_equal(there, allowed)
+    assert damage is not None
+    assert "one behind another: what follows is not read" in damage.reason
+    assert damage.at_s == len(there) / RATE
+
+
+def test_what_stands_behind_a_recording_is_read_about_once(files: dict[str, bytes]) -> None:
+    class Counted(io.BytesIO):
+        count = 0
+
+        def read(self, size: int | None = -1) -> bytes:
+            data = super().read(size)
+            self.count += len(data)
+            return data
+
+    file = Counted(files["mp3"] + b"\xff" * 100_000)
+    with open_audio(file) as reader:
+        assert reader.damage is not None
+        assert "no frame of MPEG audio" in reader.damage.reason
+    assert file.count < 10 * len(file.getvalue())
+
+
+def test_very_many_chunks_behind_the_samples_are_told(files: dict[str, bytes]) -> None:
+    there, damage = whole(files["wav"] + b"LIST\0\0\0\0" * (MOST_CHUNKS + 1))
+    assert len(there) == len(whole(files["wav"])[0])
+    assert damage is not None
+    assert "more than 256 chunks behind its samples" in damage.reason
+    assert whole(files["wav"] + b"LIST\0\0\0\0" * MOST_CHUNKS)[1] is None
 
 
 def test_a_tag_between_files_is_no_sound(files: dict[str, bytes]) -> None:

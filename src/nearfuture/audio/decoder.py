@@ -46,7 +46,7 @@ class Decoder(Protocol):
         """Go to a sample; False where only reading leads there."""
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Let go of what it holds, before its first sample or behind its last."""
 
 
 class PcmDecoder:
@@ -100,19 +100,29 @@ class PcmDecoder:
 
 
 class SndfileDecoder:
-    """What libsndfile reads: FLAC, Ogg, MP3, AIFF and many others."""
+    """What libsndfile reads: FLAC, Ogg, MP3, AIFF and many others.
+
+    One that was closed before its first sample opens again when it is read: of many behind one
+    another, only one takes memory.
+    """
 
     def __init__(self, file: BinaryIO, stretch: Stretch) -> None:
-        window = Window(file, stretch.begin, stretch.end, stretch.prefix)
-        self._file = _Forward(window)
+        self._window = Window(file, stretch.begin, stretch.end, stretch.prefix)
         self._inexact, self._preroll = stretch.inexact, stretch.preroll
+        self._opened: _Forward | None = None
         self.rate, self.channels = int(self._file.samplerate), int(self._file.channels)
         frames = int(self._file.frames)
         self.frames = frames if 0 < frames < _ENDLESS else None
         self.floats = self._file.subtype in ("FLOAT", "DOUBLE")
-        self.form: str = self._file.format
         self.damage: Damage | None = None
         self._at = 0
+
+    @property
+    def _file(self) -> _Forward:
+        if self._opened is None:
+            self._window.seek(0)
+            self._opened = _Forward(self._window)
+        return self._opened
 
     def read(self, frames: int) -> Block:
         """At most so many samples."""
@@ -145,7 +155,9 @@ class SndfileDecoder:
 
     def close(self) -> None:
         """Close libsndfile's side; the file itself stays open."""
-        self._file.close()
+        if self._opened is not None:
+            self._opened.close()
+            self._opened = None
 
 
 _BROKEN = "it is damaged or was cut off"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from nearfuture.audio.error import Damage
 from nearfuture.audio.mpeg_header import MpegHeader, mpeg_header
-from nearfuture.audio.stretch import Stretch
+from nearfuture.audio.stretch import MOST_STRETCHES, TOO_MANY, Stretch
 from nearfuture.audio.window import Bytes
 
 __all__ = ["behind_tags", "mpeg_stretches"]
@@ -22,6 +22,7 @@ _NOTE_BITRATE = 14  # index of the largest: its frame has room for a note at any
 _VBRI_AT = 36
 _PREROLL = 16 * 1152
 _DECODER_DELAY = 529
+_PIECE = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,9 @@ def mpeg_stretches(data: Bytes) -> list[Stretch]:
             found.append(run.stretch(at))
             run = None
         if run is None:
+            if len(found) == MOST_STRETCHES:
+                damage = replace(TOO_MANY, at_s=seconds)
+                break
             run = _Run(at, header, head, note)
         if note is None:
             run.frames += 1
@@ -146,10 +150,8 @@ def _twice(data: Bytes, at: int) -> bool:
 
 def _gap(data: Bytes, at: int, seconds: float) -> Damage | None:
     """What is between frames and no tag; zeros and the like at the very end are nothing."""
-    next_frame = data.find(b"\xff", at + 1)
-    while next_frame >= 0 and not _twice(data, next_frame):
-        next_frame = data.find(b"\xff", next_frame + 1)
-    if next_frame < 0 and not data.at(at, data.size - at).strip(b"\0 "):
+    pieces = (data.at(begin, _PIECE) for begin in range(at, data.size, _PIECE))
+    if all(not piece.strip(b"\0 ") for piece in pieces):
         return None
     return Damage("is damaged: what follows is no frame of MPEG audio", seconds)
 

@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from nearfuture.audio.error import Damage
-from nearfuture.audio.stretch import Stretch
+from nearfuture.audio.stretch import MOST_STRETCHES, TOO_MANY, Stretch
 from nearfuture.audio.window import Bytes
 
 __all__ = ["ogg_stretches"]
@@ -53,6 +53,9 @@ def ogg_stretches(data: Bytes) -> list[Stretch]:
                 found.append(Stretch(begin=begin, end=at, inexact=link.inexact()))
                 if not link.ended:
                     damage = Damage("is damaged: the end of its first part is missing")
+                    break
+                if len(found) == MOST_STRETCHES:
+                    damage = TOO_MANY
                     break
                 seconds += link.seconds
             link, begin = _Link(), at

@@ -152,6 +152,7 @@ class AudioReader:
             if decoder.damage is not None:
                 self._stop(decoder.damage)
             elif len(block) == 0:
+                decoder.close()
                 if damage is not None:
                     self._stop(damage)
                 self._index += 1
@@ -266,6 +267,8 @@ def _decoders(source: Source, stack: ExitStack) -> _Opened:
                     raise CutOff(stretch.damage.sentence(source.name)) from error
                 raise AudioError(damage.sentence(source.name)) from error
             stack.callback(decoder.close)
+            if opened.parts:
+                decoder.close()  # until it is read
         if not opened.add(source.name, decoder, stretch.damage):
             break
     return opened

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from nearfuture.audio.error import Damage
 from nearfuture.audio.wav import WavHeader
 
-__all__ = ["Stretch"]
+__all__ = ["MOST_STRETCHES", "TOO_MANY", "Stretch"]
+
+MOST_STRETCHES = 1000
+"""Recordings of one file that are read: each costs time and memory before the first is."""
+
+TOO_MANY = Damage(
+    f"holds more than {MOST_STRETCHES} recordings one behind another: what follows is not read; "
+    f"split it first"
+)
 
 
 @dataclass(frozen=True, kw_only=True)

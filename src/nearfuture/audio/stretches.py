@@ -6,14 +6,17 @@ and of several files behind one another it reads the first.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import BinaryIO, cast
 
 from nearfuture.audio.error import AudioError, Damage
 from nearfuture.audio.mpeg import mpeg_stretches
 from nearfuture.audio.ogg import ogg_stretches
-from nearfuture.audio.stretch import Stretch
+from nearfuture.audio.stretch import MOST_STRETCHES, TOO_MANY, Stretch
 from nearfuture.audio.wav import (
+    MOST_CHUNKS,
     UNKNOWN_LENGTH,
     WavHeader,
     ends_with_chunks,
@@ -74,6 +77,9 @@ def _wav(file: BinaryIO, data: Bytes) -> list[Stretch]:
     found: list[Stretch] = []
     begin: int | None = 0
     while begin is not None:
+        if len(found) == MOST_STRETCHES:
+            found[-1] = replace(found[-1], damage=TOO_MANY)
+            return found
         part = cast(BinaryIO, Window(file, begin, data.size))
         try:
             header = wav_header(part)
@@ -119,7 +125,9 @@ def _one_wav(
 def _behind(part: BinaryIO, at: int, size: int) -> tuple[int | None, Damage | None]:
     """What stands behind the samples of a WAV: other chunks, another WAV, or what nobody knows."""
     at += at % 2
-    for chunk in riff_chunks(part, at):
+    for number, chunk in enumerate(riff_chunks(part, at)):
+        if number == MOST_CHUNKS:
+            return None, Damage(f"has more than {MOST_CHUNKS} chunks behind its samples")
         part.seek(chunk.begin - 8)
         head = part.read(1 << 12)
         if is_wav(head):
@@ -137,10 +145,12 @@ def _behind(part: BinaryIO, at: int, size: int) -> tuple[int | None, Damage | No
 
 def _flac(data: Bytes) -> list[Stretch]:
     begins = [0]
-    while (at := data.find(_FLAC, begins[-1] + 1)) >= 0:
+    while (at := data.find(_FLAC, begins[-1] + 1)) >= 0 and len(begins) <= MOST_STRETCHES:
         begins.append(at)
-    ends = [*begins[1:], data.size]
-    return [Stretch(begin=begin, end=end) for begin, end in zip(begins, ends, strict=True)]
+    found = [Stretch(begin=begin, end=end) for begin, end in pairwise((*begins, data.size))]
+    if len(found) > MOST_STRETCHES:
+        found = [*found[: MOST_STRETCHES - 1], replace(found[MOST_STRETCHES - 1], damage=TOO_MANY)]
+    return found
 
 
 def _aiff_end(data: Bytes, begin: int) -> tuple[int, int]:
@@ -152,10 +162,11 @@ def _au_end(data: Bytes, begin: int) -> tuple[int, int]:
     return begin + at, length
 
 
-def _announced(data: Bytes, mark: bytes, end_of: object) -> list[Stretch]:
+def _announced(
+    data: Bytes, mark: bytes, end_of: Callable[[Bytes, int], tuple[int, int]]
+) -> list[Stretch]:
     found: list[Stretch] = []
     begin = 0
-    assert callable(end_of)
     while True:
         at, length = end_of(data, begin)
         if length == 0 or length >= UNKNOWN_LENGTH:
@@ -164,6 +175,8 @@ def _announced(data: Bytes, mark: bytes, end_of: object) -> list[Stretch]:
         what = "bytes" if mark == b"FORM" else "bytes of samples"
         damage = _fewer(data.size - at, length, what)
         more = data.at(end, 4) == mark
+        if more and len(found) == MOST_STRETCHES - 1:
+            return [*found, Stretch(begin=begin, end=end, damage=TOO_MANY)]
         found.append(Stretch(begin=begin, end=end if more else data.size, damage=damage))
         if not more:
             return found

@@ -10,7 +10,7 @@ from typing import BinaryIO
 from nearfuture.audio.error import AudioError
 from nearfuture.audio.pcm import WIDTHS
 
-__all__ = ["Chunk", "WavHeader", "is_wav", "riff_chunks", "wav_header"]
+__all__ = ["MOST_CHUNKS", "Chunk", "WavHeader", "is_wav", "riff_chunks", "wav_header"]
 
 # Programs that write to a pipe cannot know the length; they write 0, or (nearly) the largest there
 # is: 0xFFFFFFFF (ffmpeg), 0x7FFFF000 and a little (sox), 0x7FFFFF00 and a little (others).
@@ -27,7 +27,7 @@ _ENCODINGS = {
     (7, 8): "mulaw",
 }
 _LARGEST_FORM = 1 << 12
-_MOST_CHUNKS = 256
+MOST_CHUNKS = 256
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def wav_header(file: BinaryIO, *, longest: int | None = None) -> WavHeader | Non
     """
     form, long_length, little = None, 0, _at(file, 0, 4) != b"RIFX"
     for number, chunk in enumerate(riff_chunks(file)):
-        if number == _MOST_CHUNKS:
+        if number == MOST_CHUNKS:
             raise AudioError(f"the WAV header has {number} chunks before its samples")
         if longest is not None and chunk.name != b"data" and chunk.end > longest:
             raise AudioError(f"the WAV header has a chunk of {chunk.length} bytes")
@@ -166,8 +166,8 @@ def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
     True
     """
     end = at
-    for chunk in riff_chunks(file, at):
-        if not all(32 <= byte < 127 for byte in chunk.name):
+    for number, chunk in enumerate(riff_chunks(file, at)):
+        if number == MOST_CHUNKS or not all(32 <= byte < 127 for byte in chunk.name):
             return False
         end = chunk.end
     return size <= end <= size + 1  # the last byte of padding may be missing

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -9,6 +10,9 @@ import pytest
 import soundfile
 
 from nearfuture.runtime import Dispatcher
+from nearfuture.serving.limits import Refused
+from nearfuture.serving.protocols import openai_rest
+from nearfuture.serving.recording import Recording, recording
 from nearfuture.serving.uploads import TURNS, Uploads
 from tests.serving.live import Live, live
 
@@ -176,6 +180,29 @@ def test_an_upload_of_too_much_audio_is_refused(engine: Dispatcher, form: str) -
         assert refused.json()["error"]["code"] == "too_long"
         assert "0.333333 minutes" in refused.json()["error"]["message"]
         server.wait_until_free()
+
+
+@pytest.mark.parametrize(("limits", "status"), [({"most_upload_s": 1.0}, 413), ({}, 503)])
+def test_a_recording_that_is_refused_is_closed(
+    engine: Dispatcher,
+    monkeypatch: pytest.MonkeyPatch,
+    limits: dict[str, float],
+    status: int,
+) -> None:
+    closed: list[str] = []
+
+    def opened(data: bytes) -> Recording:
+        return replace(recording(data), close=lambda: closed.append("recording"))
+
+    async def full(**_: object) -> None:
+        raise Refused("busy", "no room")
+
+    monkeypatch.setattr(openai_rest, "recording", opened)
+    with live(engine, **limits) as server:
+        monkeypatch.setattr(server.service, "session", full)
+        assert post(server, silence(2.0)).status_code == status
+        server.wait_until_free()
+    assert closed == ["recording"]
 
 
 def test_an_upload_that_does_not_say_its_length_is_refused_when_it_shows(

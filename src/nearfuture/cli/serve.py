@@ -156,6 +156,7 @@ def serve(
     switch_s = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_S)
     dispatchers: dict[str, Dispatcher] = {}
+    ends: list[threading.Timer] = []
     try:
         for name, bundle in bundles.items():
             dispatchers[name] = _dispatcher(bundle, settings.limits, precision, threads, max_load)
@@ -182,20 +183,27 @@ def serve(
             for line in lines:
                 print(f"nearfuture serves {line}", file=sys.stderr, flush=True)
 
-        asyncio.run(
-            run(service, addresses, sockets, tls=tls, started=started, stopping=_end_within)
-        )
+        def stopping(seconds: float) -> None:
+            ends.append(_end_within(seconds))
+
+        asyncio.run(run(service, addresses, sockets, tls=tls, started=started, stopping=stopping))
     finally:
         for one in sockets:
             one.close()
         for dispatcher in dispatchers.values():
             dispatcher.close(drain=False)
+        for end in ends:
+            end.cancel()
         sys.setswitchinterval(switch_s)
         restore_log()
 
 
-def _end_within(seconds: float) -> None:
-    """End this process then, even if a thread hangs in native code and will never come back."""
+def _end_within(seconds: float) -> threading.Timer:
+    """End this process then, even if a thread hangs in native code and will never come back.
+
+    Returns:
+        What is cancelled once everything has ended.
+    """
 
     def end() -> None:
         print("nearfuture: something hangs: ended without it", file=sys.stderr, flush=True)
@@ -204,6 +212,7 @@ def _end_within(seconds: float) -> None:
     watch = threading.Timer(max(seconds, _AT_ONCE_S), end)
     watch.daemon = True
     watch.start()
+    return watch
 
 
 def _url(scheme: str, host: str, port: int) -> str:

@@ -202,7 +202,7 @@ class Model:
             blocks = counted([samples])
             utterances = tuple(self.utterances(blocks, rate, endpoint=endpoint))
         return Transcription(
-            utterances, 1000 * heard_samples / rate, compute_ms=1000 * (perf_counter() - since)
+            utterances, 1000 * heard_samples / int(rate), compute_ms=1000 * (perf_counter() - since)
         )
 
     def utterances(

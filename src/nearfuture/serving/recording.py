@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
@@ -22,11 +22,14 @@ class Recording:
         rate: samples per second.
         seconds: how long it says it is; None where only decoding can tell.
         blocks: (n,) float32 each, one channel, a second at most; `AudioError` where it is damaged.
+            Whoever begins them closes the recording by their end.
+        close: lets go of the file and of the process that decodes it, before the first block.
     """
 
     rate: int
     seconds: float | None
     blocks: Iterator[NDArray[np.float32]]
+    close: Callable[[], None]
 
 
 def recording(data: bytes | BinaryIO) -> Recording:
@@ -49,7 +52,7 @@ def recording(data: bytes | BinaryIO) -> Recording:
     """
     reader = open_audio(data)
     seconds = None if reader.frames is None else reader.frames / reader.rate
-    return Recording(reader.rate, seconds, _blocks(reader))
+    return Recording(reader.rate, seconds, _blocks(reader), reader.close)
 
 
 def _blocks(reader: AudioReader) -> Iterator[NDArray[np.float32]]:

@@ -90,10 +90,14 @@ class _Transcriptions:
         async with self._service.uploads.entered() as upload:
             data = await asked.file.read()
             opened = await asyncio.to_thread(recording, data)
-            bounded = _bounded(opened, self._service.limits.most_upload_s)
-            session = await self._service.session(
-                model=model, rate=opened.rate, whole=True, protocol="openai_rest"
-            )
+            try:
+                bounded = _bounded(opened, self._service.limits.most_upload_s)
+                session = await self._service.session(
+                    model=model, rate=opened.rate, whole=True, protocol="openai_rest"
+                )
+            except BaseException:
+                opened.close()
+                raise
             async with session, aclosing(_updates(session, bounded, upload)) as updates:
                 told, last = "", None
                 async for last in updates:

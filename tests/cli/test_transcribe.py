@@ -312,6 +312,8 @@ def test_a_recording_without_words_in_a_pipe(paused: Path) -> None:
         (("--out", "a.srt", "--format", "vtt"), "leave one out"),
         ((OTHER, "--format", "srt"), "name a folder with --out"),
         ((OTHER, "--out", "a.vtt"), "name a folder with --out"),
+        (("--bugdet", "400"), "no option --bugdet"),
+        (("-x",), "no option -x"),
     ],
 )
 def test_what_cannot_be_is_exit_code_2(
@@ -326,6 +328,14 @@ def test_what_cannot_be_is_exit_code_2(
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_begin_with_a_hyphen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "-3602.flac").write_bytes(CLIP.read_bytes())
+    assert run(capsys, "-3602.flac") == (0, SAID + "\n", "")
 
 
 def test_a_file_that_is_damaged_later_keeps_the_text_before(

@@ -50,7 +50,15 @@ def named_recordings(names: Sequence[str]) -> tuple[list[NamedRecording], list[s
     Args:
         names: files; folders, for the recordings below them; patterns that the shell has left as
             they are; `-`, standard input.
+
+    Raises:
+        NearfutureError: a name is a misspelt option rather than a file.
     """
+    for name in names:
+        if name.startswith("-") and name != "-" and not os.path.lexists(name):
+            raise NearfutureError(
+                f"there is no option {name}, and no file of that name: --help lists the options"
+            )
     paths: list[str] = []
     failures: list[str] = []
     for name in names:

@@ -89,7 +89,7 @@ def test_it_draws_where_it_is_told() -> None:
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(NearfutureError, match=r"matplotlib.*pip install 'nearfuture\[train\]'"):
+    with pytest.raises(NearfutureError, match=r"matplotlib.*: pip install matplotlib$"):
         plot(REPORTS["causal"])
 
 

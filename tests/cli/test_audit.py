@@ -543,7 +543,7 @@ def test_from_a_shell(folder: Path) -> None:
         ("userpackage/broken.py:x", "importing userpackage/broken.py failed: ValueError: bad con"),
         ("userpackage.typo:f", "importing userpackage.typo failed: SyntaxError: "),
         ("userpackage.needs:f", "ModuleNotFoundError: No module named 'nosuchlibrary' ("),
-        ("userpackage.torchless:f", "install it with: pip install 'nearfuture[train]'"),
+        ("userpackage.torchless:f", "install it with: pip install 'nearfuture[train]' (without a "),
         ("nowhere.zip", "there is no model 'nowhere.zip'"),
         (".", "holds no model: it has no model.json"),
     ],

@@ -248,3 +248,12 @@ def test_ctrl_c_is_no_traceback(folder: Path) -> None:
         process.kill()
     assert process.returncode == 130
     assert "Traceback" not in seen + rest
+
+
+def test_a_plot_needs_matplotlib_and_not_all_of_training(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, out, err = run(capsys, "--task", "digits", "--plot", "a.png")
+    assert (code, out) == (2, "")
+    assert err.endswith("install it with: pip install matplotlib\n")

@@ -222,7 +222,7 @@ class Examination:
             return ()
         if not self._blame.possible:
             if isinstance(self.subject.target, OnnxTarget):
-                self.notes.append("to name the node needs onnx: pip install 'nearfuture[train]'")
+                self.notes.append("to name the node needs onnx: pip install onnx")
             return ()
         frames = len(self.prepared.base)
         found: dict[tuple[str, str, str | None], Culprit] = {}

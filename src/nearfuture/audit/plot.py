@@ -61,7 +61,7 @@ def plot(report: Report, axes: Axes | None = None) -> Axes:
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"a plot needs {error.name}, which the base install leaves out; install it with: "
-            f"pip install 'nearfuture[train]'"
+            f"pip install matplotlib"
         ) from error
 
     U, T = report.output_frames, report.input_frames

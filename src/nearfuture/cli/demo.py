@@ -40,7 +40,7 @@ _LEGEND = (
     "errors."
 )
 _MORE = (
-    "For the whole test set of real recordings:\n"
+    "For the whole test set of real recordings, with the extra [train] of README:\n"
     "  export NEARFUTURE_CORPORA=corpora\n"
     "  nearfuture data fetch fsdd\n"
     f"  nearfuture evaluate --task digits --twin digits-{_BIDIRECTIONAL}"

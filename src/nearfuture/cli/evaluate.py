@@ -125,7 +125,7 @@ def _check_files(json_file: Path | None, plot: Path | None) -> None:
     if plot is not None and find_spec("matplotlib") is None:
         raise NearfutureError(
             "--plot needs matplotlib, which the base install leaves out; install it with: "
-            "pip install 'nearfuture[train]'"
+            "pip install matplotlib"
         )
 
 

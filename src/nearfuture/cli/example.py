@@ -4,6 +4,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _library(what: str) -> Any:
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"{what} needs torch, which the base install leaves out; install it with: "
-            f"pip install 'nearfuture[train]'"
+            f"{HOW_TO_TRAIN}"
         ) from error
     return torch
 

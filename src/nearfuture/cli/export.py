@@ -7,6 +7,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
 __all__ = ["export"]
@@ -28,7 +29,7 @@ def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")]
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"exporting needs {error.name}, which the base install leaves out; "
-            f"install it with: pip install 'nearfuture[train]'"
+            f"install it with: {HOW_TO_TRAIN}"
         ) from error
     places = [run, run / STREAMING, run / BIDIRECTIONAL]
     files = (BEST, CHECKPOINT)

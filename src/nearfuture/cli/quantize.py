@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -48,8 +49,8 @@ def quantize(
     """
     if find_spec("onnx") is None or find_spec("torch") is None:
         raise NearfutureError(
-            "quantize rewrites graphs, which the base install cannot; install what it needs with: "
-            "pip install 'nearfuture[train]'"
+            f"quantize rewrites graphs, which the base install cannot; install what it needs with: "
+            f"{HOW_TO_TRAIN}"
         )
     from nearfuture.export import quantize as add_twins
     from nearfuture.export.quantization import check_precisions

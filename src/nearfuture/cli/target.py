@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
+from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
 __all__ = ["Target", "named", "resolve", "seeded"]
@@ -217,7 +218,7 @@ def _code_of_the_user(doing: str) -> Iterator[None]:
         reason = " ".join(str(error).split())
         message = f"{doing} failed: {type(error).__name__}: {reason}{_place(error)}"
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
-            message += "; install it with: pip install 'nearfuture[train]'"
+            message += f"; install it with: {HOW_TO_TRAIN}"
         raise NearfutureError(message) from error
 
 

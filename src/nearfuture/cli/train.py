@@ -11,6 +11,7 @@ from rich.text import Text
 
 from nearfuture.budget.presets import Preset
 from nearfuture.cli.console import Console
+from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.cli.telling import Bars, Lines
 from nearfuture.cli.threads import idle_quietly, threads_asked_for
 from nearfuture.error import NearfutureError
@@ -129,7 +130,7 @@ def train(
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"training needs {error.name}, which the base install leaves out; "
-            f"install it with: pip install 'nearfuture[train]'"
+            f"install it with: {HOW_TO_TRAIN}"
         ) from error
     if begin_with is not None:
         if preset is not None:

@@ -64,7 +64,8 @@ class DigitRecordings:
         if folder is None:
             raise NearfutureError(
                 "the Free Spoken Digit Dataset is not among the corpora; let NEARFUTURE_CORPORA "
-                "name a folder and run: nearfuture data fetch fsdd"
+                "name a folder and run: nearfuture data fetch fsdd (which needs "
+                "pip install 'nearfuture[train]')"
             )
         takes: dict[tuple[str, str], tuple[list[NDArray[np.float32]], ...]] = {}
         for entry in read_manifest(folder / "manifest.tsv"):

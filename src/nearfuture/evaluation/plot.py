@@ -74,7 +74,7 @@ def plot_error_against_latency(
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"a plot needs {error.name}, which the base install leaves out; install it with: "
-            f"pip install 'nearfuture[train]'"
+            f"pip install matplotlib"
         ) from error
 
     figure = Figure(figsize=(7.0, 4.8), dpi=200, layout="constrained", facecolor="white")

@@ -90,6 +90,15 @@ class Model:
             choose_precision(bundle, precision)
             self._offline = OfflineEngine(bundle)
 
+    def __repr__(self) -> str:
+        """Its name, and what it promises.
+
+        >>> load("digits", budget_ms=400)
+        <Model 'digits': streaming, at most 375 ms>
+        """
+        promise = f", at most {self.budget.worst_ms:g} ms" if self._engine else ""
+        return f"<Model {self.manifest.name!r}: {self.manifest.kind}{promise}>"
+
     @property
     def rate(self) -> int:
         """Samples per second that the model hears; other rates are resampled."""

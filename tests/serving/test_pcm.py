@@ -9,6 +9,8 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nearfuture.audio.wav import MOST_CHUNKS, WavHeader, wav_header
+from nearfuture.serving import pcm
 from nearfuture.serving.limits import Refused
 from nearfuture.serving.pcm import ENCODINGS, PcmReader, as_rate, json_text
 
@@ -190,6 +192,29 @@ def test_a_wav_may_follow_a_wav(size: int, odd: int) -> None:
     data = (one + b"LIST\x03\0\0\0abc\0") * 3
     found = heard(PcmReader(rate=8000), data, [size] * (len(data) // size))
     assert found.tolist() == RAMP[:100].tolist() * 3
+
+
+def test_of_a_large_message_little_is_held_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[int] = []
+
+    def header(file: io.BytesIO, *, longest: int) -> WavHeader | None:
+        held.append(len(file.getbuffer()))
+        return wav_header(file, longest=longest)
+
+    monkeypatch.setattr(pcm, "wav_header", header)
+    small = wav("PCM_16")[:44].replace(struct.pack("<I", 2 * len(RAMP)), b"\2\0\0\0") + b"\7\0"
+    found = PcmReader(rate=8000).read(small * 3000)
+    assert found.tolist() == [7] * 3000
+    assert max(held) < len(small * 3000) / 10
+
+
+def test_very_many_chunks_behind_the_samples_are_refused() -> None:
+    chunks = b"LIST\0\0\0\0"
+    reader = PcmReader(rate=8000)
+    for _ in range(2):
+        assert len(reader.read(wav("PCM_16") + chunks * MOST_CHUNKS)) == len(RAMP)
+    with pytest.raises(Refused, match="more than 256 chunks behind its samples"):
+        reader.read(chunks * 2)
 
 
 def test_a_wav_of_another_kind_may_not_follow() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from nearfuture.audio import AudioError
 from nearfuture.audio.limits import HIGHEST_RATE, LOWEST_RATE, MOST_CHANNELS
 from nearfuture.audio.pcm import WIDTHS, Samples, as_float, decode_pcm
 from nearfuture.audio.signature import kind, undecided
-from nearfuture.audio.wav import WavHeader, wav_header
+from nearfuture.audio.wav import MOST_CHUNKS, WavHeader, wav_header
 from nearfuture.serving.limits import Refused, shown
 
 __all__ = ["ENCODINGS", "HIGHEST_RATE", "LOWEST_RATE", "PcmReader", "as_rate", "json_text"]
@@ -24,6 +25,8 @@ ENCODINGS = {name: WIDTHS[name] for name in ("int16", "float32", "mulaw", "alaw"
 
 _TEXT = 64  # so many bytes of ASCII are no samples of 16 or 32 bits
 _LARGEST_HEADER = 1 << 16
+_PIECE = 1 << 12
+_NOTHING = np.zeros(0, np.int16)
 
 
 def as_rate(value: Any) -> int:
@@ -109,6 +112,7 @@ class PcmReader:
         self._wav: _Format | None = None
         self._left: int | None = None  # bytes of samples of a WAV that says how many it has
         self._passed = 0  # bytes behind them that are left out next
+        self._chunks = 0  # behind them, so far
 
     def read(self, data: bytes) -> Samples:
         """The samples that these bytes complete: (n,) int16 or float32, n ≥ 0.
@@ -117,31 +121,36 @@ class PcmReader:
             Refused: for a file that is no WAV, for text, for a WAV that is none of the usual kinds,
                 and for one that is of another kind than the one before.
         """
-        self._held += data
+        # Each WAV and each chunk copies what is held: of a large message that is little at a time.
         parts: list[NDArray[Any]] = []
-        while True:
-            if self._place == "start":
-                if self._undecided():
-                    break
-                self._place = "samples"
-            elif self._place == "samples":
-                parts.append(self._samples())
-                if self._left != 0:
-                    break
-                self._place = "behind"
-            elif not self._at_next():
-                break
-            else:
-                self._place = "start"
-        parts = [part for part in parts if len(part)] or [np.zeros(0, np.int16)]
-        return np.concatenate(parts) if len(parts) > 1 else parts[0]
+        for begin in range(0, len(data) or 1, _PIECE):
+            self._held += data[begin : begin + _PIECE]
+            parts += [part for part in self._complete() if len(part)]
+        return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else _NOTHING
 
     def finish(self) -> Samples:
         """The samples of a few last bytes that could have begun a file, and do not."""
         if self._place != "start" or not self._held or kind(self._held) == "WAV":
-            return np.zeros(0, np.int16)
+            return _NOTHING
         self._place = "samples"
         return self.read(b"")
+
+    def _complete(self) -> Iterator[Samples]:
+        """The samples that what is held completes."""
+        while True:
+            if self._place == "start":
+                if self._undecided():
+                    return
+                self._place = "samples"
+            elif self._place == "samples":
+                yield self._samples()
+                if self._left != 0:
+                    return
+                self._place = "behind"
+            elif not self._at_next():
+                return
+            else:
+                self._place = "start"
 
     def _undecided(self) -> bool:
         """Whether what is held may still become a header; takes a whole one off."""
@@ -184,6 +193,7 @@ class PcmReader:
             )
         self._wav, self._left = form, size
         self._passed = 0 if size is None else size % 2  # chunks begin at even places
+        self._chunks = 0
         self.encoding, self.rate = form.encoding, form.rate
         self._held = self._held[header.begin :]
         return False
@@ -214,6 +224,11 @@ class PcmReader:
             name, size = self._held[:4], int.from_bytes(self._held[4:8], "little")
             if name == b"RIFF" and self._held[8:12] == b"WAVE":
                 return True
+            self._chunks += 1
+            if self._chunks > MOST_CHUNKS:
+                raise Refused(
+                    "bad_audio", f"the WAV has more than {MOST_CHUNKS} chunks behind its samples"
+                )
             if not all(32 <= byte < 127 for byte in name):
                 size = 1 << 62  # no chunk: nobody knows what this is, or where it ends
             self._passed = 8 + size + size % 2

@@ -330,6 +330,32 @@ def test_what_cannot_be_is_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("form", ["txt", "ctm", "json"])
+def test_where_nothing_could_be_read_the_old_file_stays(
+    form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "bad.wav").write_text("hello")
+    out = tmp_path / f"text{SUFFIXES[form]}"
+    assert run(capsys, tmp_path / "bad.wav", tmp_path / "none.wav", "--out", out)[0] == 1
+    assert not out.exists()
+    out.write_text("old")
+    assert run(capsys, tmp_path / "bad.wav", "--out", out)[0] == 1
+    assert out.read_text() == "old"
+    assert run(capsys, tmp_path / "bad.wav", CLIP, "--out", out)[0] == 1
+    assert "three" in out.read_text()
+    assert {one.name for one in tmp_path.iterdir()} == {"bad.wav", out.name}
+
+
+def test_folders_above_the_output_are_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a" / "b" / "c.txt"
+    assert run(capsys, CLIP, "--out", out) == (0, "", "")
+    assert out.read_text() == SAID + "\n"
+    code, _, err = run(capsys, CLIP, "--out", out / "d.txt")
+    assert (code, err) == (1, f"nearfuture: cannot use {out / 'd.txt'}: not a directory\n")
+
+
 def test_a_file_may_begin_with_a_hyphen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,7 +50,8 @@ def chosen_format(form: str | None, out: Path | None, formats: tuple[str, ...]) 
 class Output:
     """Where the results of a command go; a context manager.
 
-    A file is there when it is complete, and not before: what fails leaves nothing behind.
+    A file is there when it is complete, and not before: what fails leaves nothing behind. Neither
+    does a file for all of which none had a result.
 
     Args:
         form: of what is written.
@@ -67,6 +68,7 @@ class Output:
         self._form = form
         self._stack = ExitStack()
         self._owners: dict[Path, str] = {}
+        self._filled = False
         self._folder = out if out is not None and _is_folder(out) else None
         if form in _OF_ONE and recordings > 1 and self._folder is None:
             raise NearfutureError(
@@ -98,6 +100,7 @@ class Output:
         """
         if self._folder is None:
             yield self._write
+            self._filled = True
             return
         path = self._folder / f"{stem}{SUFFIXES[self._form]}"
         owner = self._owners.setdefault(path, name)
@@ -115,6 +118,8 @@ class Output:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is None and not self._filled:
+            kind, error = NearfutureError, NearfutureError("nothing to write")
         self._stack.__exit__(kind, error, trace)
 
 
@@ -122,15 +127,19 @@ class Output:
 def written(path: Path) -> Iterator[Write]:
     """Text that becomes a file once all of it is there; until then the old one stays.
 
+    Folders that are missing above it are made.
+
     Raises:
         OSError: with the name of the file, where it cannot be written.
     """
     plain = not path.exists() or path.is_file()
     path = Path(os.path.realpath(path)) if plain else path
     part = path.with_name(f".{path.name}.{os.getpid()}.part") if plain else path
+    with _named(path):
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True)
+        file = part.open("w", encoding="utf-8", newline="\n")
     try:
-        with _named(path):
-            file = part.open("w", encoding="utf-8", newline="\n")
         try:
 
             def write(text: str) -> None:

@@ -56,7 +56,8 @@ def test_it_says_what_it_serves(served: Served) -> None:
     assert about["models"]["digits"]["budgets_ms"] == [55.0, 215.0, 375.0, 815.0]
     assert about["protocols"]["stream"] == ["/stream"]
     assert json.loads(served.get("/health")[1]) == {"status": "alive"}
-    assert json.loads(served.get("/ready")[1]) == {"status": "ready", "streams": 0}
+    ready = {"status": "ready", "streams": 0, "uploads": {"running": 0, "waiting": 0}}
+    assert json.loads(served.get("/ready")[1]) == ready
     assert served.get("/nowhere")[0] == 404
 
 

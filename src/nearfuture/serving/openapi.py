@@ -108,7 +108,7 @@ def _transcription(service: Service) -> dict[str, Any]:
                 "default": False,
             },
             "language": {**text, "description": "Repeated by verbose_json; changes nothing."},
-            "temperature": {"const": 0, "default": 0},
+            "temperature": {"type": "number", "const": 0, "default": 0},
         },
     }
     codes = ("bad_request", "bad_audio", "idle", "too_big", "too_long", "internal", "busy")

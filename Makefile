@@ -83,7 +83,7 @@ clean:
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)"
-	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,dev]"
+	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,media,dev]"
 	# Here rather than in the tests, where a warning about another's syntax would be an error.
 	-$(BIN)/python -W ignore -m compileall -qq -j 0 .venv/lib
 	touch $@

@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import av
 import numpy as np
 import pytest
 
@@ -17,8 +18,6 @@ from nearfuture.audio import AudioError, CutOff, container, open_audio, read
 from nearfuture.audio.container import DEMUXERS, Container
 from nearfuture.audio.probe import probe, read_part
 from nearfuture.audio.signature import LONGEST, kind
-
-av = pytest.importorskip("av", reason="needs nearfuture[media]")
 
 SECONDS = 1.5
 # Name of the file: muxer, encoder, rate.

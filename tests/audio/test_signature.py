@@ -3,6 +3,7 @@
 import io
 import random
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -81,7 +82,6 @@ def test_what_others_write_is_recognised(data: bytes) -> None:
 
 @pytest.mark.parametrize("codec", ["aac", "mp2", "mp3"])
 def test_frames_of_real_encoders_are_recognised(codec: str) -> None:
-    av = pytest.importorskip("av", reason="needs nearfuture[media]")
     file = io.BytesIO()
     form, name = {
         "aac": ("adts", "AAC"),

@@ -3,12 +3,11 @@
 import sys
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
 from nearfuture.data import check, load_item, read_source
-
-av = pytest.importorskip("av", reason="needs nearfuture[media]")
 
 
 @pytest.fixture

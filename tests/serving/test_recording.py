@@ -3,6 +3,7 @@
 import io
 import sys
 
+import av
 import numpy as np
 import pytest
 import soundfile
@@ -59,7 +60,6 @@ def test_without_av_a_container_is_named(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize(("form", "codec"), [("mp4", "aac"), ("webm", "libopus")])
 def test_what_av_reads(form: str, codec: str) -> None:
-    av = pytest.importorskip("av", reason="needs nearfuture[media]")
     file = io.BytesIO()
     with av.open(file, "w", format=form) as container:
         stream = container.add_stream(codec, rate=48_000, layout="mono")

@@ -257,3 +257,17 @@ def test_a_plot_needs_matplotlib_and_not_all_of_training(
     code, out, err = run(capsys, "--task", "digits", "--plot", "a.png")
     assert (code, out) == (2, "")
     assert err.endswith("install it with: pip install matplotlib\n")
+
+
+def test_texts_that_the_model_cannot_write_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clip = SAMPLES / "flite-rms-991.flac"
+    rows = ["path\ttranscript", f"{clip}\tstop", f"{clip}\tup we go", f"{clip}\tone"]
+    data = tmp_path / "data.tsv"
+    data.write_text("\n".join(rows), encoding="utf-8")
+    code, out, _ = run(capsys, "--data", data, "--limit", "3")
+    assert code == 0
+    assert "2 of 3 texts have characters that digits does not write ('p'): they count" in out
+    data.write_text("\n".join(["path\ttranscript", f"{clip}\tnine"]), encoding="utf-8")
+    assert "does not write" not in run(capsys, "--data", data)[1]

@@ -356,6 +356,31 @@ def test_folders_above_the_output_are_made(
     assert (code, err) == (1, f"nearfuture: cannot use {out / 'd.txt'}: not a directory\n")
 
 
+def test_standard_input_that_is_closed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    code, _, err = run(capsys, "-")
+    assert (code, err) == (1, "nearfuture: standard input is closed: pipe a recording into it\n")
+
+
+@pytest.mark.parametrize(
+    ("head", "way_out"),
+    [
+        (b"version https://git-lfs.github.com/spec/v1\noid", "fetch it with git lfs pull"),
+        (b"PK\x03\x04" + bytes(40), "unpack it first"),
+        (b"%PDF-1.7" + bytes(40), "convert it to WAV, FLAC, Ogg or MP3 first"),
+    ],
+)
+def test_what_is_no_audio_says_its_way_out(
+    head: bytes, way_out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.wav").write_bytes(head)
+    code, _, err = run(capsys, tmp_path / "a.wav")
+    assert code == 1
+    assert err.endswith(f": {way_out}\n")
+
+
 def test_a_file_may_begin_with_a_hyphen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -374,7 +374,12 @@ def _reason(form: str | None, head: bytes, error: soundfile.LibsndfileError) -> 
         reason = " ".join(reason.removeprefix("Error : ").split()).rstrip(".")
         return f"cannot be decoded ({reason}): it is damaged or was cut off"
     if form is not None:
-        return f"is {form}: convert it to WAV, FLAC, Ogg or MP3 first"
+        way_out = "convert it to WAV, FLAC, Ogg or MP3 first"
+        if form.endswith("archive"):
+            way_out = "unpack it first"
+        elif "Git LFS" in form:
+            way_out = "fetch it with git lfs pull"
+        return f"is {form}: {way_out}"
     begin = head[:24]
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in begin):
         found = f"text, {begin.decode('ascii')!r}…"

@@ -97,6 +97,8 @@ def evaluate(
     _name([*problems, *heard.problems])
     summary = heard.summary(by)
     console.print(Text(what), soft_wrap=True)
+    if foreign := _foreign(bundle, items):
+        console.print(Text(foreign, style="bold"), soft_wrap=True)
     for table in tables(heard, summary, speakers=speakers):
         console.print(table)
     for line in notes(heard, summary):
@@ -177,6 +179,20 @@ def _items(data: Path, split: str | None) -> "tuple[Items, list[str], str]":
         raise NearfutureError(f"{data} has no recording that can be used")
     what = "all recordings: the data tells no splits" if split is None else f"the split {split}"
     return items, list(source.problems), f"{data}: {what}"
+
+
+def _foreign(bundle: "Bundle", items: "Items") -> str:
+    """Which texts the model cannot write, whatever it hears; nothing where it can write all."""
+    symbols = {" ", *bundle.manifest.vocabulary.symbols}
+    foreign = [set(item.text) - symbols for item in items]
+    count = sum(map(bool, foreign))
+    if not count:
+        return ""
+    shown = ", ".join(repr(character) for character in sorted(set().union(*foreign))[:10])
+    return (
+        f"{count} of {len(items)} texts have characters that {bundle.manifest.name} does not write "
+        f"({shown}): they count as errors, whatever it hears"
+    )
 
 
 def _spread(items: "Items", limit: int | None) -> "Items":

@@ -39,7 +39,9 @@ class NamedRecording:
 
         if self.name != "-":
             return open_audio(self.name)
-        if sys.stdin is None or sys.stdin.isatty():
+        if sys.stdin is None:
+            raise AudioError("standard input is closed: pipe a recording into it")
+        if sys.stdin.isatty():
             raise AudioError("standard input is a terminal: pipe a recording into it")
         return open_audio(sys.stdin.buffer)
 

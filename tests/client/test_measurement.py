@@ -295,6 +295,8 @@ def test_without_word_times_energy_says_where_speech_is_and_the_report_tells() -
     assert p50(found, "text complete") == pytest.approx(1700 - 1500, abs=0.01)
     assert found.figures()["word shown"] is None
     assert any("energy (1)" in line for line in notes(found))
+    assert any("for --words" in line for line in notes(found))
+    assert not any("for --words" in line for line in notes(measured("vosk", Standin(words=WORDS))))
     assert found.words is not None
     assert found.words.errors.rate == 0
 

@@ -73,6 +73,12 @@ def test_figures(hard: Path) -> None:
     assert all(item.duration_s and item.rate for item in report.items)
 
 
+def test_no_recording_has_no_figures(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").write_text("hello")
+    (tmp_path / "a.txt").write_text("hello")
+    assert check(tmp_path).figures() == [("recordings", "0 of 1")]
+
+
 def test_the_limit_is_the_callers(hard: Path) -> None:
     assert "too long" not in found(check(hard, limits=Limits(longest_s=60.0)))
     assert "too long" in found(check(hard, limits=Limits(longest_s=59.9)))

@@ -70,7 +70,10 @@ def _words(found: Measurement) -> list[str]:
 def _speech(found: Measurement) -> list[str]:
     named = {"words": "the words' own times", "energy": "energy", "none": "nothing (no speech)"}
     by = [f"{named[how]} ({count})" for how, count in found.speech_by.most_common()]
-    return [f"where speech begins and ends is known by: {', '.join(by)}"] if by else []
+    lines = [f"where speech begins and ends is known by: {', '.join(by)}"] if by else []
+    if by and not found.speech_by["words"]:
+        lines.append("when each word ends is not known: nearfuture align tells, for --words")
+    return lines
 
 
 def _pace(found: Measurement) -> list[str]:

@@ -72,6 +72,10 @@ class Report:
         left_out = self.rows - len(self.items)
         rows = [
             ("recordings", f"{len(self.items)}{f' of {self.rows}' if left_out else ''}"),
+        ]
+        if not self.items:  # and nothing to say of them
+            return rows
+        rows += [
             ("audio", duration(self.seconds)),
             (
                 "each",

@@ -296,6 +296,16 @@ def test_who_leaves_early_ends_the_process(files: dict[str, bytes]) -> None:
     assert len(read(files["a.mkv"]).samples) == SECONDS * 16_000
 
 
+def test_a_file_that_nobody_reads_ends_its_process(files: dict[str, bytes]) -> None:
+    """That of an upload whose client leaves while it is opened has nobody who closes it."""
+    container._Worker.end_all()
+    opened = Container(files["a.mkv"], demuxer="matroska", name="a.mkv")
+    assert opened._worker is not None
+    process = opened._worker._process
+    del opened
+    assert process.returncode is not None
+
+
 def test_a_process_serves_many_files(files: dict[str, bytes]) -> None:
     container._Worker.end_all()
     read(files["a.m4a"])

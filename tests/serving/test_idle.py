@@ -4,10 +4,12 @@ import asyncio
 import errno
 import logging
 import socket
+import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,11 +18,13 @@ from nearfuture.serving import admission, descriptors, server
 from nearfuture.serving.descriptors import affordable, needed
 from nearfuture.serving.limits import Limits
 from nearfuture.serving.service import Service
+from nearfuture.serving.transport import WebSocketProtocol
 from tests.serving.served import no_complaints, running, soon
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
 WHOLE = HEAD + b"\r\n"
 LATER = b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+SHAKE = b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
 UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
 UPLOAD = (
     b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
@@ -85,6 +89,67 @@ def test_idle_sockets_give_way_to_whoever_sends_a_request(engine: Dispatcher) ->
         for one in half:
             one.close()
         assert soon(lambda: len(served.service.idle) == 0)
+
+
+def test_a_burst_of_silent_sockets_drops_nobody_who_has_sent_a_request(engine: Dispatcher) -> None:
+    with running(engine) as served:
+        address = ("127.0.0.1", served.port)
+        held, free = threading.Event(), threading.Event()
+        served.loop.call_soon_threadsafe(lambda: (held.set(), free.wait()))
+        assert held.wait(30)  # they all come at once
+        with ExitStack() as stack:
+            first = stack.enter_context(socket.create_connection(address))
+            first.sendall(WHOLE)
+            for _ in range(served.service.limits.most_idle + 100):
+                stack.enter_context(socket.create_connection(address))
+            free.set()
+            first.settimeout(30)
+            assert first.recv(100).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [b"Content-Length: 5\r\n", b"Transfer-Encoding: chunked\r\n", b"X: \x7f\r\n"],
+    ids=["length", "chunked", "letter"],
+)
+def test_a_handshake_that_never_completes_is_refused(engine: Dispatcher, wrong: bytes) -> None:
+    with no_complaints(), running(engine, headers_s=600.0) as served:
+        with socket.create_connection(("127.0.0.1", served.port)) as raw:
+            raw.settimeout(30)
+            raw.sendall(HEAD.replace(b"/health", b"/stream") + UPGRADE + SHAKE + wrong + b"\r\n")
+            assert raw.recv(100).startswith(b"HTTP/1.1 400")
+            while raw.recv(100):
+                pass
+        assert soon(lambda: len(served.service.idle) == 0)
+
+
+def test_answers_to_pings_do_not_pile_up(
+    engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, transports = WebSocketProtocol.connection_made, []
+
+    def connection_made(self: WebSocketProtocol, transport: Any) -> None:
+        narrow(transport.get_extra_info("socket"))
+        transports.append(transport)
+        begin(self, transport)
+
+    def narrow(raw: socket.socket) -> None:
+        for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+            raw.setsockopt(socket.SOL_SOCKET, option, 1 << 15)
+
+    monkeypatch.setattr(WebSocketProtocol, "connection_made", connection_made)
+    with running(engine) as served, socket.socket() as raw:
+        narrow(raw)
+        raw.settimeout(30)
+        raw.connect(("127.0.0.1", served.port))
+        raw.sendall(HEAD.replace(b"/health", b"/stream") + UPGRADE + SHAKE + b"\r\n")
+        pings = [b"\x89\xfd" + bytes(4) + b"%0125d" % number for number in range(6_000)]
+        for at in range(0, len(pings), 100):
+            raw.sendall(b"".join(pings[at : at + 100]))  # waits until the server takes them
+        assert transports[0].get_write_buffer_size() < 150_000
+        told = b""
+        while not told.endswith(pings[-1][6:]):  # the last is answered, as soon as it can be
+            told = told[-200:] + raw.recv(10_000)
 
 
 def test_a_body_that_drips_has_a_deadline_of_its_own(

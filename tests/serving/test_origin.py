@@ -5,13 +5,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from starlette.requests import HTTPConnection
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Dispatcher
 from nearfuture.serving.limits import Settings
-from nearfuture.serving.origin import as_origin
+from nearfuture.serving.origin import Origins, as_origin
 from nearfuture.serving.protocols import PROTOCOLS
 from tests.serving.served import Served, running
 
@@ -101,6 +102,18 @@ def test_a_name_that_was_made_to_point_here_is_refused(keyless: Served) -> None:
     assert ask(keyless.port, "/metrics", host="127.0.0.1.evil.example").status == 403
     assert ask(keyless.port, "/metrics", host="user@127.0.0.1").status == 403
     assert ask(keyless.port, "/health", host=host).status == 200
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"])
+def test_every_way_over_loopback_is_one(address: str) -> None:
+    def refusal(host: str, server: str) -> object:
+        headers = [(b"host", host.encode())]
+        scope = {"type": "http", "scheme": "http", "headers": headers, "server": (server, 8000)}
+        return Origins((), keyed=False).refusal(HTTPConnection({**scope, "path": "/"}))
+
+    assert refusal("evil.example:8000", address) is not None
+    assert refusal("localhost:8000", address) is None
+    assert refusal("evil.example:8000", "::ffff:192.0.2.1") is None
 
 
 def test_health_is_for_everybody(keyless: Served) -> None:

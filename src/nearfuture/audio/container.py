@@ -74,7 +74,8 @@ class Container:
     def __init__(self, source: str | bytes, *, demuxer: str, name: str) -> None:
         self._name = name
         self.damage: Damage | None = None
-        self._worker: _Worker | None = _Worker.take()
+        self._worker: _Worker | None = None
+        self._worker = _Worker.take()
         self._waited = self._seconds = 0.0
         try:
             head: dict[str, Any] = {"demuxer": demuxer, "channels": MOST_CHANNELS}
@@ -110,6 +111,10 @@ class Container:
         samples = np.frombuffer(block, "<f4").reshape(-1, self.channels)
         self._seconds += len(samples) / self.rate
         return cast("NDArray[np.float32]", samples)
+
+    def __del__(self) -> None:
+        """A file that nobody wants any more, such as that of a client that has left meanwhile."""
+        self.close()
 
     def close(self) -> None:
         """End the process, unless it has finished with this file."""

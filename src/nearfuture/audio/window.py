@@ -9,6 +9,7 @@ from typing import BinaryIO
 __all__ = ["Bytes", "Window"]
 
 _PIECE = 1 << 18
+_BACK = 1 << 12  # what is looked up to and fro, such as a frame and the next, is read once
 
 
 class Bytes:
@@ -32,21 +33,23 @@ class Bytes:
 
     def at(self, offset: int, count: int) -> bytes:
         """As many bytes from there as are there."""
+        count = min(count, self.size - offset)
+        if count <= 0:
+            return b""
         begin = offset - self._begin
         if not 0 <= begin <= begin + count <= len(self._piece):
-            self._file.seek(offset)
-            self._begin, self._piece, begin = offset, self._file.read(max(count, _PIECE)), 0
+            self._begin = max(0, offset - _BACK)
+            begin = offset - self._begin
+            self._file.seek(self._begin)
+            self._piece = self._file.read(begin + max(count, _PIECE))
         return self._piece[begin : begin + count]
 
     def find(self, mark: bytes, offset: int) -> int:
         """Where these bytes come next; -1 if nowhere."""
-        while offset < self.size:
-            piece = self.at(offset, _PIECE)
-            if (at := piece.find(mark)) >= 0:
-                return offset + at
-            if len(piece) < _PIECE:
-                return -1
-            offset += len(piece) - len(mark) + 1
+        while len(self.at(offset, len(mark))) == len(mark):  # its piece is there now
+            if (at := self._piece.find(mark, offset - self._begin)) >= 0:
+                return self._begin + at
+            offset = self._begin + len(self._piece) - len(mark) + 1
         return -1
 
 

@@ -142,6 +142,8 @@ class _Authority:
 
 def _is_loopback(host: str) -> bool:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
         return False
+    # IPv4 on a socket of IPv6 (`--host ::`) is ::ffff:127.0.0.1
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback

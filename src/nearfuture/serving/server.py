@@ -26,6 +26,7 @@ __all__ = ["Address", "bound", "serve"]
 
 _PING_S = 20.0
 _BACKLOG = 1024
+_ACCEPTED = 64  # at once; then what they have sent is read, before too many more come
 _LOG = logging.getLogger("nearfuture.serving")
 
 
@@ -159,10 +160,12 @@ class _Server(uvicorn.Server):
                 sock=one,
                 ssl=config.ssl,
                 ssl_handshake_timeout=self._service.limits.headers_s if config.ssl else None,
-                backlog=_BACKLOG,
+                backlog=_ACCEPTED,
             )
             for one in sockets
         ]
+        for one in sockets:
+            one.listen(_BACKLOG)  # asyncio takes one number for both
         self.started = True
 
     @contextlib.contextmanager

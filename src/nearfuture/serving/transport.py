@@ -20,11 +20,14 @@ LOST = "nearfuture.lost"
 
 _LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a goodbye
 _STUCK_S = 60.0
+_PACKET_BYTES = 1 << 14
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's own, with four differences.
+    """uvicorn's own, with six differences.
 
+    * A packet is a few thousand frames at most, for nobody else is served while it is taken apart.
+    * To pings that come while the client takes nothing there is one answer, to the last of them.
     * Text that is not UTF-8 is answered with 1007, and makes no traceback in the log.
     * The application can learn that the socket is gone while it does not read.
     * A socket whose client takes nothing more is given up, instead of being kept until it does.
@@ -35,6 +38,25 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **options)
         self._lost = asyncio.Event()
         self._linger: asyncio.TimerHandle | None = None
+        self._late: list[bytes] = []
+
+    def connection_made(self, transport: Any) -> None:
+        """Begin; asyncio reads 256 KiB at once unless told otherwise."""
+        transport.max_size = _PACKET_BYTES
+        super().connection_made(transport)
+
+    def handle_ping(self) -> None:
+        """Answer, unless answers pile up; RFC 6455, 5.5.3, wants one to the last ping then."""
+        if self.writable.is_set():
+            super().handle_ping()
+        else:
+            self._late = self.conn.data_to_send()[-1:]
+
+    def resume_writing(self) -> None:
+        """The client takes bytes again."""
+        super().resume_writing()
+        late, self._late = self._late, []
+        self.transport.writelines(late)
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; a peer that breaks the protocol after its goodbye gets no other."""
@@ -80,9 +102,13 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
             self._linger.cancel()
 
 
-class HttpProtocol(H11Protocol):
-    """uvicorn's own, with three differences.
+_NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
+
+class HttpProtocol(H11Protocol):
+    """uvicorn's own, with four differences.
+
+    * A request for a websocket that is not complete with its headers is refused.
     * While it has no request it is one of the idle sockets, and may be closed.
     * A body that stops being HTTP in its middle ends the request; the application's answer to what
       it has seen until then would be a second one.
@@ -111,6 +137,10 @@ class HttpProtocol(H11Protocol):
         """Become a websocket."""
         self._idle.discard(self.transport)
         super().handle_websocket_upgrade(event)
+        protocol: Any = self.transport.get_protocol()
+        if not protocol.handshake_initiated:  # with a body, say: nobody would wait for the rest
+            self.transport.write(_NO_HANDSHAKE)
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, unless it has come already."""

@@ -103,6 +103,19 @@ def test_batches_of_nothing_are_batches(rows: int, frames: int) -> None:
     assert (batch_size(state), n.tolist()) == (rows, [0] * rows)
 
 
+def test_a_layer_of_ones_own_may_have_options() -> None:
+    class Scaled(Lookahead):
+        def forward(
+            self, x: Tensor, lengths: Tensor, *, scale: float = 1.0
+        ) -> tuple[Tensor, Tensor]:
+            return super().forward(x * scale, lengths)
+
+    layer, lengths = Scaled(4, frames=1), torch.tensor([3, 2])
+    torch.testing.assert_close(layer(X, lengths, scale=2.0)[0], layer(2 * X, lengths)[0])
+    with pytest.raises(NearfutureError, match="row 1 has a length of 5"):
+        layer(X, torch.tensor([3, 5]), scale=2.0)
+
+
 def test_every_head_of_a_lookahead_refuses_what_is_no_batch() -> None:
     layer = Lookahead(4, frames=(0, 2))
     with pytest.raises(NearfutureError, match="row 1 has a length of 5"):

@@ -85,7 +85,7 @@ def read_part(
     duration_s: float | None = None,
     channel: int | None = None,
 ) -> Audio:
-    """Read a part of a recording: the same samples as in the whole; never of a damaged file.
+    """Read a part of a recording: the samples of the whole (of MP3 to rounding), never of damage.
 
     Decoding begins there and not at the beginning, but for Opus, Speex, and what needs the extra
     `media`: what they decode depends on all that came before.

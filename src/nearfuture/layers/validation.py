@@ -33,17 +33,20 @@ _is_compiling = torch.compiler.is_compiling
 
 
 def validated(method: Method) -> Method:
-    """A layer's method `(x, lengths)` that looks at what callers give it: see `check_batch`."""
+    """A layer's method `(x, lengths)` that looks at what callers give it: see `check_batch`.
+
+    Options of its own are passed on by their names.
+    """
 
     @wraps(method)
-    def checked(self: Any, x: Tensor, lengths: Tensor) -> Any:
+    def checked(self: Any, x: Tensor, lengths: Tensor, **options: Any) -> Any:
         if _is_compiling() or _caller.is_layer:
-            return method(self, x, lengths)
+            return method(self, x, lengths, **options)
         if not _fits(x, lengths, self.input_size):
             check_batch(x, lengths, features=self.input_size, layer=self)
         _caller.is_layer = True
         try:
-            return method(self, x, lengths)
+            return method(self, x, lengths, **options)
         finally:
             _caller.is_layer = False
 
@@ -58,9 +61,9 @@ def validated_step(method: Method) -> Method:
     """
 
     @wraps(method)
-    def checked(self: Any, x: Tensor, lengths: Tensor, state: Any) -> Any:
+    def checked(self: Any, x: Tensor, lengths: Tensor, state: Any, **options: Any) -> Any:
         if _is_compiling() or _caller.is_layer:
-            return method(self, x, lengths, state)
+            return method(self, x, lengths, state, **options)
         if not _fits(x, lengths, self.input_size):
             check_batch(x, lengths, features=self.input_size, waits=False, layer=self)
         first = state
@@ -73,7 +76,7 @@ def validated_step(method: Method) -> Method:
             )
         _caller.is_layer = True
         try:
-            return method(self, x, lengths, state)
+            return method(self, x, lengths, state, **options)
         finally:
             _caller.is_layer = False
 

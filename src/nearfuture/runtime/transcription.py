@@ -62,7 +62,7 @@ class Transcription:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words of all utterances."""
+        """The words of all utterances; one that the longest utterance cuts counts as two."""
         return tuple(word for utterance in self.utterances for word in utterance.words)
 
 

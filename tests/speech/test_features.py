@@ -16,7 +16,7 @@ from torch import Tensor
 from nearfuture import laws
 from nearfuture.error import NearfutureError
 from nearfuture.laws.stream import single_frames, streamed, until, whole
-from nearfuture.speech import LogMel
+from nearfuture.speech import LogMel, LogSpectrum
 from nearfuture.speech.features import hertz, mel, mel_filters
 from tests.laws.cuts import random_partition
 
@@ -278,3 +278,12 @@ def test_what_is_exported_is_what_is_heard(window: Any) -> None:
     samples = torch.as_tensor(speechlike(8000, 0.3) + 0.1).reshape(1, -1, 1)
     fast, exported = layer._by_fft(samples), layer._by_matrix(samples)
     torch.testing.assert_close(fast, exported, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("features", [LogMel(8000), LogSpectrum(8000)])
+def test_a_state_is_of_the_dtype_of_the_layer(features: LogMel | LogSpectrum) -> None:
+    frames, _ = features.start(1)
+    assert frames.dtype == torch.float32
+    x = torch.zeros(1, 800, 1)
+    y, _, _ = features.step(x, torch.tensor([800]), features.start(1))
+    assert y.dtype == torch.float32

@@ -116,11 +116,12 @@ class _Spectrum(Windowed):
         dtype = torch.get_default_dtype()
         self.preemphasis = preemphasis
         shape = _window(kernel, window)
-        self.register_buffer("window", shape, persistent=False)
         basis = _analysis(shape, self.fft_size, preemphasis)
         self.register_buffer("basis", basis.to(dtype), persistent=False)
         self.register_buffer("mean", torch.zeros(bins, dtype=dtype))
         self.register_buffer("scale", torch.ones(bins, dtype=dtype))
+        # Behind those of the layer's dtype, the first of which says what states are made of.
+        self.register_buffer("window", shape, persistent=False)
 
     @abstractmethod
     def bands(self, power: Tensor) -> Tensor:

@@ -34,6 +34,17 @@ FORMS = {
 CHAINED = [form for form in FORMS if form not in ("rf64", "adpcm")]
 
 
+def test_tags_without_end_are_named() -> None:
+    """Each takes ten bytes, and a walk over 25 MiB of them half a minute."""
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(RATE), RATE, format="MP3")
+    tag = b"ID3\4\0\0\0\0\0\0"
+    assert len(read(tag * 20 + file.getvalue() + tag * 20 + file.getvalue()).samples) == 2 * RATE
+    with open_audio(file.getvalue() + tag * 1000) as reader:
+        assert reader.damage is not None
+        assert "no frame of MPEG audio" in reader.damage.reason
+
+
 def speech(seconds: float, seed: int = 0, channels: int = 1) -> np.ndarray:
     """A voice that begins and stops, so that a variable bitrate varies."""
     rng = np.random.default_rng(seed)

@@ -366,6 +366,8 @@ def test_nonsense_crashes_nothing_hangs_nowhere_and_is_heard_by_nobody(
             assert engine.error is None
         assert all(seen.exact[name] > 0 for name in (*SOCKETS, "openai_rest")), seen.exact
         assert len(seen.sent) == 4
+        # It came through to the handlers: they heard some, and refused some for what it was.
+        assert {"http: 200", "http: 400", "server: 1003", "server: 1007"} <= seen.ends.keys()
     with capsys.disabled():
         if count > 10_000:
             print(f"\n{dict(seen.sent)} in {took_s:.0f} s\n{dict(sorted(seen.ends.items()))}")

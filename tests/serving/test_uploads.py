@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import threading
 from dataclasses import replace
 
 import httpx
@@ -105,6 +106,30 @@ def test_who_leaves_gives_back_turn_and_place() -> None:
         assert (uploads.running, uploads.waiting) == (0, 0)
         async with uploads.entered():
             assert uploads.running == 1
+
+    asyncio.run(main())
+
+
+def test_uploads_that_hang_leave_the_threads_of_live_streams_alone() -> None:
+    """A decoder cannot be interrupted: its client leaves, its thread stays."""
+
+    async def main() -> None:
+        uploads, gate = Uploads(most=100), threading.Event()
+
+        async def hang() -> None:
+            async with uploads.entered() as upload:
+                await upload.in_thread(gate.wait)
+
+        try:
+            for _ in range(100):
+                client = asyncio.create_task(hang())
+                await asyncio.sleep(0.001)
+                client.cancel()
+                await asyncio.gather(client, return_exceptions=True)
+            async with asyncio.timeout(30):
+                assert await asyncio.to_thread(int, "7") == 7
+        finally:
+            gate.set()
 
     asyncio.run(main())
 

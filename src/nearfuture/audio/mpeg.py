@@ -92,7 +92,7 @@ def mpeg_stretches(data: Bytes) -> list[Stretch]:
         header = mpeg_header(head := data.at(at, 4))
         if header is None:
             behind = behind_tags(data, at)
-            if behind == at:
+            if behind == at or run is None:  # tags without end are nothing known, either
                 damage = _gap(data, at, seconds)
                 break
             if run is not None:

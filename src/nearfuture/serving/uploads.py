@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from nearfuture.serving.limits import Refused
 
 __all__ = ["TURNS", "Upload", "Uploads"]
+
+T = TypeVar("T")
 
 TURNS = 4
 """Recordings that are decoded at the same time; others wait, on disk, for their turn."""
@@ -31,6 +35,9 @@ class Uploads:
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        # Their own threads: those of the event loop open live streams, and what an upload makes a
+        # decoder do cannot be interrupted, not even when its client has left.
+        self._threads = ThreadPoolExecutor(TURNS, "nearfuture-upload")
         self._begun = asyncio.Semaphore(max(TURNS, most))
         self._turns = asyncio.Semaphore(TURNS)  # first come, first served
         self._waiting: dict[Upload, float] = {}  # for their first turn, since when
@@ -51,6 +58,10 @@ class Uploads:
         """How long the first of those that wait has waited."""
         now = self._clock()
         return now - min(self._waiting.values(), default=now)
+
+    async def in_thread(self, work: Callable[[], T]) -> T:
+        """What it gives, done where neither the event loop nor a live stream waits for it."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def why_not(self) -> Refused | None:
         """Why another recording had better go to another server; None if it need not."""
@@ -94,6 +105,7 @@ class Upload:
 
     def __init__(self, uploads: Uploads) -> None:
         self._uploads = uploads
+        self.in_thread = uploads.in_thread
         self._has_turn = False
         self._left_s = _TURN_S
 

@@ -89,7 +89,7 @@ class _Transcriptions:
     async def _transcribe(self, asked: TranscriptionRequest, model: str, answer: _Answer) -> None:
         async with self._service.uploads.entered() as upload:
             data = await asked.file.read()
-            opened = await asyncio.to_thread(recording, data)
+            opened = await self._service.uploads.in_thread(lambda: recording(data))
             try:
                 bounded = _bounded(opened, self._service.limits.most_upload_s)
                 session = await self._service.session(
@@ -237,7 +237,7 @@ async def _updates(
 
 async def _feed(session: Session, blocks: Iterator[NDArray[np.float32]], upload: Upload) -> None:
     try:
-        while (block := await asyncio.to_thread(next, blocks, None)) is not None:
+        while (block := await upload.in_thread(lambda: next(blocks, None))) is not None:
             await session.hear(block)
             if session.dropped:
                 break

@@ -256,7 +256,7 @@ def test_alternatives_are_one(server: Live, digits: Model) -> None:
         ]
     (only,) = last["alternatives"]
     offline = digits.transcribe(pcm)
-    assert only["text"] == offline.committed
+    assert only["text"] == offline.text
     assert only["confidence"] == pytest.approx(np.mean([w.confidence for w in offline.words]))
     assert [word["word"] for word in only["result"]] == only["text"].split()
     assert all(set(word) == {"word", "start", "end"} for word in only["result"])

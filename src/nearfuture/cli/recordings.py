@@ -29,7 +29,7 @@ class NamedRecording:
         """Its name in messages."""
         return "standard input" if self.name == "-" else self.name
 
-    def open(self) -> "AudioReader":
+    def reader(self) -> "AudioReader":
         """Open it; a context manager.
 
         Raises:

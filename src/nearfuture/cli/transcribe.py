@@ -121,7 +121,7 @@ class _Run:
 
     def write(self, recording: NamedRecording, *, named: bool) -> None:
         """Transcribe one, and write its text as it comes."""
-        with recording.open() as reader, self._output.of(recording.name, recording.stem) as write:
+        with recording.reader() as reader, self._output.of(recording.name, recording.stem) as write:
             heard = _Heard(reader, self._progress.watch(reader, recording.name), self._stop)
             transcript = Transcript(
                 recording.name,
@@ -137,7 +137,7 @@ class _Run:
 
     def play(self, recording: NamedRecording) -> None:
         """Stream one in real time."""
-        with recording.open() as reader:
+        with recording.reader() as reader:
             heard = _Heard(reader, reader.blocks(reader.rate * _CHUNK_MS // 1000), self._stop)
             _play(self._model, heard, Console(), title=recording.called)
             self._tell(recording, heard)

@@ -18,6 +18,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "laws.md"
 
 MESSAGE = re.compile(r"(?<=<!-- message -->\n```\n).*?(?=\n```)", re.DOTALL)
 TABLE = re.compile(r"(?<=<!-- begin: table -->\n).*?(?=\n<!-- end: table -->)", re.DOTALL)
+RENEW = "look at the difference, then renew the page: python -m tests.laws.page --write"
 FORGOTTEN = ("state = torch.where((t < lengths)[:, None], moved, state)", "state = moved")
 
 
@@ -40,24 +41,35 @@ def message() -> str:
     raise AssertionError("the wrong layer of the page obeys the laws")
 
 
-def table() -> str:
-    """Wrong layer → law → message, as Markdown."""
-    lines = ["| wrong layer | what is wrong | caught by | what the first law says |"]
-    lines += ["|---|---|---|---|"]
-    for name, (animal, _) in zoo.ZOO.items():
-        what = (inspect.getdoc(animal) or "").rstrip(".")
-        caught = zoo.verdicts(name)
-        numbers = ", ".join(broken.law.split(" (")[0] for broken in caught.values())
-        said = next(iter(caught.values())).where.replace("|", "\\|")
-        lines.append(f"| `{name}` | {what} | {numbers} | {said} |")
-    return "\n".join(lines)
+HEAD = (
+    "| wrong layer | what is wrong | caught by | what the first law says |",
+    "|---|---|---|---|",
+)
+
+
+def row(name: str) -> str:
+    """A wrong layer → law → message, as Markdown."""
+    what = (inspect.getdoc(zoo.ZOO[name][0]) or "").rstrip(".")
+    caught = zoo.verdicts(name)
+    numbers = ", ".join(broken.law.split(" (")[0] for broken in caught.values())
+    said = next(iter(caught.values())).where.replace("|", "\\|")
+    return f"| `{name}` | {what} | {numbers} | {said} |"
+
+
+def rows() -> dict[str, str]:
+    """The rows of the table as they are written, by the name of the layer."""
+    found = TABLE.search(PAGE.read_text(encoding="utf-8"))
+    assert found
+    head, rule, *lines = found.group().split("\n")
+    assert (head, rule) == HEAD
+    return {line.split("`")[1]: line for line in lines}
 
 
 def renewed() -> str:
     """The page with message and table as they are now."""
     text = PAGE.read_text(encoding="utf-8")
     text = MESSAGE.sub(lambda _: message(), text)
-    return TABLE.sub(lambda _: table(), text)
+    return TABLE.sub(lambda _: "\n".join([*HEAD, *map(row, zoo.ZOO)]), text)
 
 
 def masked(text: str) -> str:

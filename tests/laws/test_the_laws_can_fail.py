@@ -10,7 +10,7 @@ from nearfuture import laws
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NotStreamable
 from nearfuture.layers import LSTM, Convolution, Lookahead, Pointwise, Residual, Serial
-from tests.laws import zoo
+from tests.laws import page, zoo
 
 
 @pytest.mark.parametrize("name", zoo.ZOO)
@@ -18,6 +18,7 @@ def test_a_wrong_layer_is_caught_by_its_laws(name: str) -> None:
     _, named = zoo.ZOO[name]
     assert list(zoo.verdicts(name)) == [law.__name__ for law in laws.ALL if law in named]
     assert named[0] is min(named, key=laws.ALL.index)
+    assert page.masked(page.row(name)) == page.masked(page.rows()[name]), page.RENEW
 
 
 @pytest.mark.parametrize("law", laws.ALL, ids=lambda law: law.__name__)

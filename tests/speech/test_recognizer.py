@@ -150,7 +150,10 @@ def test_the_laws_of_a_head(tau: int) -> None:
     laws.check(lambda: Recognizer(MINUTE).at(tau))
 
 
-@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
+# The cells by themselves obey the laws in tests/laws: what stands around them is the same.
+@pytest.mark.parametrize(
+    "cell", ["gru", *(pytest.param(cell, marks=pytest.mark.slow) for cell in ("rnn", "lstm"))]
+)
 def test_the_laws_of_deep_speech_2(cell: Any) -> None:
     config = dataclasses.replace(PLAIN, cell=cell)
     others = [law for law in laws.ALL if law is not laws.declared_is_measured]

@@ -160,7 +160,8 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
 
 
 def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "none" / "a.txt"
-    with pytest.raises(OSError, match="No such file") as refused, written(path):
+    (tmp_path / "file").touch()
+    path = tmp_path / "file" / "a.txt"
+    with pytest.raises(OSError, match="Not a directory") as refused, written(path):
         pass
     assert refused.value.filename == str(path)

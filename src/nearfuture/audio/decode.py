@@ -52,6 +52,7 @@ def read(source: AudioSource) -> Audio:
             sample is not a number or absurdly large, or if there are more than 2²⁹ samples.
         CutOff: if it was cut off or is damaged; `open_audio` reads what is there.
 
+    >>> import io, soundfile
     >>> file = io.BytesIO()
     >>> soundfile.write(file, np.array([[0.5, 0.0], [0.25, -0.25]]), 44100, format="WAV")
     >>> audio = read(file.getvalue())

@@ -86,6 +86,7 @@ def riff_chunks(file: BinaryIO, at: int = 12) -> Iterator[Chunk]:
         file: seekable; or the beginning of one in an `io.BytesIO`.
         at: where the first chunk begins.
 
+    >>> import io
     >>> list(riff_chunks(io.BytesIO(b"RIFF\0\0\0\0WAVEdata\2\0\0\0abLIST")))
     [Chunk(name=b'data', begin=20, length=2)]
     """
@@ -111,6 +112,7 @@ def wav_header(file: BinaryIO, *, longest: int | None = None) -> WavHeader | Non
     Raises:
         AudioError: where the header makes no sense.
 
+    >>> import io
     >>> form = struct.pack("<IHHIIHH", 16, 1, 1, 8000, 16000, 2, 16)
     >>> head = b"RIFF\0\0\0\0WAVEfmt " + form + b"data\4\0\0\0"
     >>> header = wav_header(io.BytesIO(head))
@@ -162,6 +164,7 @@ def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
 
     Their names are ASCII; this tells them from samples behind a length that is not true.
 
+    >>> import io
     >>> ends_with_chunks(io.BytesIO(b"LIST\2\0\0\0ab"), 0, 10)
     True
     """

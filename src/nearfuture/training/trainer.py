@@ -125,6 +125,8 @@ class Trainer:
         self.model, self.batches, self.options = model.to(self.group.device), batches, options
         check_teacher(teacher, model, options)
         self.teacher = teacher and teacher.to(self.group.device).eval().requires_grad_(False)
+        if self.teacher:
+            self.teacher.features.train()  # by the same transform as the student's
         self.folder, self.watch = folder, watch
         self.path, self.best_path = folder / "checkpoint.safetensors", folder / "best.safetensors"
         self.checkpoint = Checkpoint(

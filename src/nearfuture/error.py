@@ -1,7 +1,5 @@
 """The errors a user can meet; each message names the value, the limit and the way out."""
 
-__all__ = ["NearfutureError", "NotStreamable"]
-
 
 class NearfutureError(ValueError):
     """Bad input, told in one line: the value, the limit and the way out."""

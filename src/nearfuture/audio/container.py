@@ -27,8 +27,6 @@ from numpy.typing import NDArray
 from nearfuture.audio.error import AudioError, Damage
 from nearfuture.audio.limits import MOST_CHANNELS
 
-__all__ = ["DEMUXERS", "Container", "has_media"]
-
 DEMUXERS = {
     "MPEG-4 (m4a, mp4)": "mov",
     "QuickTime": "mov",

@@ -20,8 +20,6 @@ import av
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["main"]
-
 _CODECS = frozenset(
     (
         *("aac", "aac_latm", "ac3", "eac3", "alac", "flac", "opus", "libopus", "vorbis"),

@@ -12,8 +12,6 @@ from nearfuture.audio.limits import MOST_SAMPLES
 from nearfuture.audio.reader import AudioReader, open_audio
 from nearfuture.audio.source import AudioSource
 
-__all__ = ["Audio", "read", "read_rest"]
-
 
 @dataclass(frozen=True, eq=False)
 class Audio:

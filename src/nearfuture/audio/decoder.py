@@ -15,8 +15,6 @@ from nearfuture.audio.stretch import Stretch
 from nearfuture.audio.wav import WavHeader
 from nearfuture.audio.window import Window
 
-__all__ = ["ContainerDecoder", "Decoder", "PcmDecoder", "SndfileDecoder"]
-
 _ENDLESS = 1 << 62  # libsndfile's word for a length that the file does not tell
 
 Block = NDArray[np.float32]

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["AudioError", "CutOff", "Damage"]
-
 
 class AudioError(NearfutureError):
     """A recording that cannot be read: which, why, and what was found instead."""

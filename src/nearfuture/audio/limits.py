@@ -9,17 +9,6 @@ from numpy.typing import NDArray
 
 from nearfuture.audio.error import AudioError
 
-__all__ = [
-    "BLOCK_SAMPLES",
-    "HIGHEST_RATE",
-    "LOUDEST",
-    "LOWEST_RATE",
-    "MOST_CHANNELS",
-    "MOST_SAMPLES",
-    "check_form",
-    "check_levels",
-]
-
 LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
 """Samples per second of any audio that is read or resampled, in Hz."""
 

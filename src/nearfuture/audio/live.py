@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from nearfuture.audio.resampling import as_mono, check_rate, resampled_length
 
-__all__ = ["LiveResampler", "ResamplerState"]
-
 RIGHT_MS = 5
 STOPBAND_DB = 66.0
 LARGEST_TABLE = 1 << 17  # filter taps, 8 bytes each: 1 MB

@@ -12,8 +12,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["QUIETEST", "Mixdown"]
-
 QUIETEST = 1e-4
 """Full scale is 1; what is never louder, three steps of 16 bits, is silence."""
 

@@ -15,8 +15,6 @@ from nearfuture.audio.mpeg_header import MpegHeader, mpeg_header
 from nearfuture.audio.stretch import MOST_STRETCHES, TOO_MANY, Stretch
 from nearfuture.audio.window import Bytes
 
-__all__ = ["behind_tags", "mpeg_stretches"]
-
 _MOST_TAGS = 64  # in a row
 _NOTE_BITRATE = 14  # index of the largest: its frame has room for a note at any rate
 _VBRI_AT = 36

@@ -13,8 +13,6 @@ from nearfuture.audio.error import Damage
 from nearfuture.audio.stretch import MOST_STRETCHES, TOO_MANY, Stretch
 from nearfuture.audio.window import Bytes
 
-__all__ = ["ogg_stretches"]
-
 _HEADER = 27
 _BEGINS, _ENDS = 2, 4
 _EXACT_PAGES = 4

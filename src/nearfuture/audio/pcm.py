@@ -7,8 +7,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["WIDTHS", "Samples", "as_float", "decode_pcm"]
-
 Samples: TypeAlias = NDArray[np.float32] | NDArray[np.int16]
 
 WIDTHS = {

@@ -12,8 +12,6 @@ from nearfuture.audio.error import AudioError, CutOff
 from nearfuture.audio.mixdown import Mixdown
 from nearfuture.audio.reader import AudioReader, open_audio
 
-__all__ = ["SHORT_S", "CutOff", "Probe", "first_sound", "probe", "read_part"]
-
 SHORT_S = 0.05
 """How much earlier than listed a recording may end: lists round."""
 

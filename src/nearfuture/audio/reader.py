@@ -24,8 +24,6 @@ from nearfuture.audio.stretches import cut_off_media, stretches
 from nearfuture.audio.wav import WavHeader, is_wav, wav_header
 from nearfuture.audio.window import Bytes, Window
 
-__all__ = ["AudioReader", "open_audio"]
-
 _LONGEST_HEADER = 1 << 20  # of a WAV in a pipe
 _SIGNATURE = 12
 _ASF = "Windows Media"

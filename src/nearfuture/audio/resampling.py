@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from nearfuture.audio.limits import HIGHEST_RATE, LOWEST_RATE
 from nearfuture.error import NearfutureError
 
-__all__ = ["as_mono", "check_rate", "resample", "resample_blocks", "resampled_length"]
-
 
 def resampled_length(samples: int, rate: int, to: int) -> int:
     """How many samples at rate `to` stand for `samples` at `rate`: ⌈samples · to / rate⌉.

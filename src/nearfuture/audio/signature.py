@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from nearfuture.audio.mpeg_header import adts_length, mpeg_header
 
-__all__ = ["DECIDED_BYTES", "LONGEST", "kind", "undecided"]
-
 DECIDED_BYTES = 16
 """So many bytes decide, unless they look like the first frame of MPEG audio or AAC."""
 

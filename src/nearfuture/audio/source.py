@@ -13,8 +13,6 @@ from typing import BinaryIO, cast
 from nearfuture.audio.error import AudioError
 from nearfuture.audio.window import Window
 
-__all__ = ["AudioSource", "Source", "open_source", "spooled"]
-
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 """What recordings are read from."""
 

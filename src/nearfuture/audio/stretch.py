@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from nearfuture.audio.error import Damage
 from nearfuture.audio.wav import WavHeader
 
-__all__ = ["MOST_STRETCHES", "TOO_MANY", "Stretch"]
-
 MOST_STRETCHES = 1000
 """Recordings of one file that are read: each costs time and memory before the first is."""
 

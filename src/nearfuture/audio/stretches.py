@@ -26,8 +26,6 @@ from nearfuture.audio.wav import (
 )
 from nearfuture.audio.window import Bytes, Window
 
-__all__ = ["cut_off_media", "stretches"]
-
 _FLAC = b"fLaC\0\0\0\x22"  # the first block is always of this length
 _FILE_PROPERTIES = bytes.fromhex("a1dcab8c47a9cf118ee400c00c205365")
 _ASF_HEADER = 1 << 20

@@ -10,8 +10,6 @@ from typing import BinaryIO
 from nearfuture.audio.error import AudioError
 from nearfuture.audio.pcm import WIDTHS
 
-__all__ = ["MOST_CHUNKS", "Chunk", "WavHeader", "is_wav", "riff_chunks", "wav_header"]
-
 # Programs that write to a pipe cannot know the length; they write 0, or (nearly) the largest there
 # is: 0xFFFFFFFF (ffmpeg), 0x7FFFF000 and a little (sox), 0x7FFFFF00 and a little (others).
 UNKNOWN_LENGTH = 0x7FFFF000

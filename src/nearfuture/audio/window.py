@@ -6,8 +6,6 @@ import io
 import os
 from typing import BinaryIO
 
-__all__ = ["Bytes", "Window"]
-
 _PIECE = 1 << 18
 _BACK = 1 << 12  # what is looked up to and fro, such as a frame and the next, is read once
 

@@ -20,8 +20,6 @@ from nearfuture.audit.report import Culprit
 from nearfuture.audit.subject import Subject
 from nearfuture.audit.target import OnnxTarget, TorchTarget
 
-__all__ = ["Blame", "Event"]
-
 Array = NDArray[Any]
 
 

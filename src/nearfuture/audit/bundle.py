@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from nearfuture.audit.target import Target
 from nearfuture.error import NearfutureError
 
-__all__ = ["BundleTarget", "declared", "is_bundle"]
-
 Array = NDArray[Any]
 
 _SECONDS = 2.0

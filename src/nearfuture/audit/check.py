@@ -19,8 +19,6 @@ from nearfuture.audit.probe import Probes, difference, differs
 from nearfuture.audit.report import Finding, Kind
 from nearfuture.audit.target import CannotRun, OnnxTarget
 
-__all__ = ["batch", "equal_calls", "length", "padding", "streaming"]
-
 Array = NDArray[Any]
 
 _TOLERANCE = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2}

@@ -18,8 +18,6 @@ from nearfuture.audit.prepare import Prepared
 from nearfuture.audit.probe import Probes, differs, fill
 from nearfuture.audit.subject import Subject
 
-__all__ = ["Looks", "ahead_of", "dependency_matrix"]
-
 Array = NDArray[Any]
 
 _FEW_FRAMES = 128

@@ -15,8 +15,6 @@ from nearfuture.audit.probe import Probes
 from nearfuture.audit.subject import Subject
 from nearfuture.audit.target import CannotRun
 
-__all__ = ["ROUNDING", "Doubt", "epsilon"]
-
 Array = NDArray[Any]
 
 ROUNDING = 256

@@ -21,8 +21,6 @@ from nearfuture.audit.report import Culprit, Finding, Report, allowed_frames
 from nearfuture.audit.search import Ahead, boundless, farthest_ahead
 from nearfuture.audit.target import CannotRun, OnnxTarget
 
-__all__ = ["Examination"]
-
 Array = NDArray[Any]
 
 _AS_ROUNDING = 8

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from nearfuture.audit.report import Kind
 
-__all__ = ["EXPLANATIONS", "Explanation"]
-
 
 @dataclass(frozen=True)
 class Explanation:

@@ -26,8 +26,6 @@ from nearfuture.audit.picture import (
 )
 from nearfuture.audit.report import Report, runs
 
-__all__ = ["figure"]
-
 _MOST_RUNS = 50_000
 """A picture of more pieces is drawn coarser, so that a browser can show it."""
 

@@ -19,8 +19,6 @@ from nearfuture.audit.subject import Takes
 from nearfuture.audit.target import integers_of, untouched_randomness
 from nearfuture.error import NearfutureError
 
-__all__ = ["labels"]
-
 Array = NDArray[Any]
 
 _IGNORED = -100

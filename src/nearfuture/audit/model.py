@@ -19,8 +19,6 @@ from nearfuture.audit.subject import Takes
 from nearfuture.audit.target import TorchTarget, untouched_randomness
 from nearfuture.error import NearfutureError
 
-__all__ = ["assert_lookahead", "lookahead", "model"]
-
 
 def model(
     fn: Any,

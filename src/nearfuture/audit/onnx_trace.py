@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from nearfuture.audit.blame import Event
 from nearfuture.audit.target import OnnxTarget
 
-__all__ = ["trace"]
-
 Array = NDArray[Any]
 
 

@@ -13,8 +13,6 @@ from nearfuture.audit.explanation import EXPLANATIONS
 from nearfuture.audit.figure import figure
 from nearfuture.audit.report import Culprit, Finding, Kind, Report
 
-__all__ = ["page"]
-
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

@@ -12,20 +12,6 @@ from numpy.typing import NDArray
 
 from nearfuture.audit.report import Report, allowed_frames
 
-__all__ = [
-    "BEYOND",
-    "COLOURS",
-    "FUTURE",
-    "PAST",
-    "UNSEEN",
-    "allowed",
-    "cells",
-    "edge",
-    "legend",
-    "pooled",
-    "ticks",
-]
-
 UNSEEN, PAST, FUTURE, BEYOND = range(4)
 COLOURS = {PAST: "#3d72b4", FUTURE: "#eda31d", BEYOND: "#c81e3a"}
 

@@ -27,8 +27,6 @@ from nearfuture.error import NearfutureError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot"]
-
 _MOST_CELLS = 400
 """Of an axis: a cell smaller than a dot would be lost."""
 

@@ -23,8 +23,6 @@ from nearfuture.audit.target import (
 )
 from nearfuture.error import NearfutureError
 
-__all__ = ["TRIAL_ROWS", "Prepared", "prepare"]
-
 Array = NDArray[Any]
 
 TRIAL_ROWS = 8

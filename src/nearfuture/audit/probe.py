@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from nearfuture.audit.target import integers_of
 
-__all__ = ["KINDS", "Probes", "difference", "differs", "fill"]
-
 Array = NDArray[Any]
 
 KINDS = ("mixed", "other", "opposite", "small", "large", "silent")

@@ -20,8 +20,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Culprit", "Finding", "Kind", "Report", "allowed_frames"]
-
 Kind = Literal[
     "future",
     "normalisation",

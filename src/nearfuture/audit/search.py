@@ -17,8 +17,6 @@ from nearfuture.audit.prepare import TRIAL_ROWS, Prepared
 from nearfuture.audit.probe import Probes, differs, fill
 from nearfuture.audit.target import CannotRun
 
-__all__ = ["Ahead", "boundless", "farthest_ahead"]
-
 Array = NDArray[Any]
 
 _ELSEWHERE = 4

@@ -8,8 +8,6 @@ from typing import Any
 from nearfuture.audit.target import TorchTarget
 from nearfuture.error import NotStreamable
 
-__all__ = ["own_steps"]
-
 Steps = tuple[
     Callable[[Any, Any], tuple[Any, Any]] | None,
     Callable[[], Any] | None,

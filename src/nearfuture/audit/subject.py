@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from nearfuture.audit.target import CannotRun, Target, integers_of
 from nearfuture.error import NearfutureError
 
-__all__ = ["Form", "Output", "Subject", "Takes"]
-
 Array = NDArray[Any]
 Takes = Literal["nothing", "lengths", "mask", "padding_mask"]
 

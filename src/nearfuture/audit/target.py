@@ -15,17 +15,6 @@ from numpy.typing import NDArray
 
 from nearfuture.error import NearfutureError
 
-__all__ = [
-    "CallableTarget",
-    "CannotRun",
-    "OnnxTarget",
-    "Target",
-    "TorchTarget",
-    "integers_of",
-    "is_torch",
-    "untouched_randomness",
-]
-
 Array = NDArray[Any]
 
 

@@ -11,24 +11,6 @@ from nearfuture.audit.explanation import EXPLANATIONS
 from nearfuture.audit.picture import BEYOND, FUTURE, PAST, UNSEEN, cells, legend, pooled
 from nearfuture.audit.report import Finding, Report
 
-__all__ = [
-    "FADES",
-    "Piece",
-    "Role",
-    "ahead",
-    "back",
-    "counted",
-    "evidence",
-    "latency",
-    "limit",
-    "lines",
-    "number",
-    "reproduction",
-    "subject",
-    "text",
-    "verdict",
-]
-
 Role = Literal["plain", "title", "good", "bad", "worth knowing", "quiet", "past", "future"]
 """What a piece of text is, for whoever gives it a colour."""
 

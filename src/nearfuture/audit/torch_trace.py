@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from nearfuture.audit.blame import Event
 from nearfuture.audit.target import TorchTarget
 
-__all__ = ["trace"]
-
 Array = NDArray[Any]
 
 _MOST_VALUES = 1 << 26

@@ -21,8 +21,6 @@ from nearfuture.budget.field import ReceptiveField
 from nearfuture.budget.latency import Latency, algorithmic_latency
 from nearfuture.error import NearfutureError
 
-__all__ = ["Blueprint", "ConvolutionShape"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionShape:

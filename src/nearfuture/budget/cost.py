@@ -9,20 +9,6 @@ from typing import Literal
 
 from nearfuture.error import NearfutureError
 
-__all__ = [
-    "GATES",
-    "Cell",
-    "Cost",
-    "Merge",
-    "batch_norm_cost",
-    "convolution_cost",
-    "features_cost",
-    "layer_norm_cost",
-    "linear_cost",
-    "lookahead_cost",
-    "recurrent_cost",
-]
-
 Cell = Literal["rnn", "gru", "lstm"]
 Merge = Literal["concat", "sum"]
 

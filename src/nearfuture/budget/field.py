@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["ReceptiveField"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReceptiveField:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from nearfuture.budget.field import ReceptiveField
 from nearfuture.error import NearfutureError
 
-__all__ = ["Latency", "LatencyItem", "algorithmic_latency"]
-
 
 @dataclass(frozen=True)
 class LatencyItem:

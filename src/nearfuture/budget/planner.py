@@ -6,8 +6,6 @@ from collections.abc import Iterable, Mapping
 from nearfuture.budget.latency import Latency
 from nearfuture.error import NearfutureError
 
-__all__ = ["largest_lookahead"]
-
 _ROUNDING_MS = 1e-6
 
 

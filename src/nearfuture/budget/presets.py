@@ -5,16 +5,6 @@ from typing import Literal
 
 from nearfuture.budget.blueprint import Blueprint, ConvolutionShape
 
-__all__ = [
-    "PRESETS",
-    "Preset",
-    "base",
-    "deep_speech_2_deployed",
-    "deep_speech_2_research",
-    "small",
-    "tiny",
-]
-
 Preset = Literal["tiny", "base", "small", "deep-speech-2-research", "deep-speech-2-deployed"]
 """The names, as commands take them."""
 

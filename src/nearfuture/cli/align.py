@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nearfuture.decoding import AlignedWord
     from nearfuture.runtime import Model
 
-__all__ = ["align"]
-
 Format = Literal["json", "ctm", "textgrid"]
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 

@@ -19,8 +19,6 @@ from nearfuture.error import NearfutureError
 if TYPE_CHECKING:
     from nearfuture.audit import Report
 
-__all__ = ["audit"]
-
 
 def _either_dash(type_: Any, tokens: Sequence[Token]) -> Any:
     """Take padding_mask, as it is called in Python, for padding-mask."""

@@ -22,8 +22,6 @@ from nearfuture.budget.presets import PRESETS, Preset
 from nearfuture.cli.console import Console
 from nearfuture.error import NearfutureError
 
-__all__ = ["budget"]
-
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Heads = Mapping[int | None, Latency]
 Costs = list[tuple[str, Cost]]

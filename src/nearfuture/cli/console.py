@@ -8,8 +8,6 @@ from typing import NoReturn
 
 import rich.console
 
-__all__ = ["Console", "complain", "disk_full", "fit_streams", "reader_left", "unwritten"]
-
 # What tables and messages are made of, for terminals that know ASCII only; as wide as it was.
 _PLAIN = str.maketrans(
     {

@@ -25,8 +25,6 @@ from nearfuture.error import NearfutureError
 if TYPE_CHECKING:
     from nearfuture.data.report import Report
 
-__all__ = ["data"]
-
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 data = App(name="data", help="Import recordings, check them, and fetch public ones.")

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from nearfuture.runtime import Model
     from nearfuture.text import ErrorRate
 
-__all__ = ["demo"]
-
 _LIVE_CLIPS = ("jackson-09256.flac", "theo-48950.flac", "flite-rms-3602.flac")
 _QUANTUM_MS = 40
 _BIDIRECTIONAL = "bidirectional"

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     Items = Sequence[Item | Utterance]
 
-__all__ = ["evaluate"]
-
 _STRINGS, _SEED = 100, 2024  # of each speaker, as in benchmarks/digits.py
 _MOST_NAMED = 10  # problems, before the rest is only counted
 

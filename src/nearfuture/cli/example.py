@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["cast", "drawn", "read", "tensor", "whole_numbers"]
-
 
 def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
     """Numbers above 0 between commas.

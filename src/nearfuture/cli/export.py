@@ -10,8 +10,6 @@ from nearfuture.cli.console import Console
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
-__all__ = ["export"]
-
 
 def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")] = None) -> None:
     """Make a bundle of the best weights that a training has found so far.

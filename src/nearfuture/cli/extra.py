@@ -1,7 +1,5 @@
 """How to install what the base install leaves out."""
 
-__all__ = ["HOW_TO_TRAIN"]
-
 HOW_TO_TRAIN = (
     "pip install 'nearfuture[train]' (without a GPU, install torch's CPU build first: it saves "
     "gigabytes, see README)"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from nearfuture.client.screen import Screen
     from nearfuture.runtime import Stream
 
-__all__ = ["interruptible", "listen"]
-
 _READ_S = 0.1
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from nearfuture.client import Played, Recording
     from nearfuture.data import Item
 
-__all__ = ["measure"]
-
 _Wanted: TypeAlias = "tuple[str, Callable[[], tuple[Audio, str | None]]]"
 """A recording by its name, not read yet; its text is None where that is not known."""
 

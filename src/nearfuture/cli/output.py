@@ -9,8 +9,6 @@ from typing import Self
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["SUFFIXES", "Output", "Write", "chosen_format"]
-
 Write = Callable[[str], None]
 
 SUFFIXES: Mapping[str, str] = {

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from nearfuture.audio import AudioReader
 
-__all__ = ["ReadingProgress", "clock"]
-
 _EVERY_S = 0.1
 _LONGEST_NAME = 24
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from nearfuture.export import Sounds
     from nearfuture.runtime.precision import Precision
 
-__all__ = ["quantize"]
-
 _LIMIT = 200
 
 

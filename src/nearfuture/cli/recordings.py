@@ -14,8 +14,6 @@ from nearfuture.error import NearfutureError
 if TYPE_CHECKING:
     from nearfuture.audio import AudioReader
 
-__all__ = ["NamedRecording", "named_recordings", "stems"]
-
 
 @dataclass(frozen=True)
 class NamedRecording:

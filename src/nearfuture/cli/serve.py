@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from nearfuture.serving.limits import Limits
     from nearfuture.serving.server import Address
 
-__all__ = ["serve"]
-
 _SWITCH_S = 0.0005
 _AT_ONCE_S = 1.0
 _KEY = "NEARFUTURE_API_KEY"

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from nearfuture.audio import Audio
     from nearfuture.data.item import Item
 
-__all__ = ["Spoken", "spoken"]
-
 
 @dataclass(frozen=True)
 class Spoken:

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from nearfuture.client import Caption
     from nearfuture.client.conversation import Timing
 
-__all__ = ["ApiKey", "ProtocolOption", "stream"]
-
 ProtocolOption = Literal["nearfuture", "vosk", "openai"]
 ApiKey = Annotated[str | None, Parameter(env_var="NEARFUTURE_API_KEY", show_env_var=True)]
 

@@ -22,8 +22,6 @@ from typing import Any, Literal
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
-__all__ = ["Target", "named", "resolve", "seeded"]
-
 
 @dataclass(frozen=True)
 class Target:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from nearfuture.training.session import Note
     from nearfuture.training.trainer import Progress as Step
 
-__all__ = ["Bars", "Lines", "Telling"]
-
 _MOST_NAMED = 20  # recordings that are left out, before the rest is only counted
 
 

@@ -2,8 +2,6 @@
 
 import os
 
-__all__ = ["idle_quietly", "threads_asked_for"]
-
 
 def idle_quietly() -> None:
     """Let waiting threads sleep; it has an effect only before torch is loaded.

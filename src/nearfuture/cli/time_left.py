@@ -4,8 +4,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-__all__ = ["TimeLeft", "in_words"]
-
 _KEPT = 512
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from nearfuture.training.request import Request
     from nearfuture.training.session import Outcome
 
-__all__ = ["train"]
-
 _STEPS = 6000
 _DISTILL = 3.0
 _LEARNING_RATE, _FINE_TUNING_RATE = 2e-3, 5e-4

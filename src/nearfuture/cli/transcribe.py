@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     Block = NDArray[np.float32]
 
-__all__ = ["transcribe"]
-
 _CHUNK_MS = 20
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from nearfuture.decoding import Word
     from nearfuture.runtime import Model, TranscribedUtterance
 
-__all__ = ["FORMATS", "Transcript"]
-
 FORMATS = ("txt", "srt", "vtt", "json", "ctm", "textgrid")
 
 

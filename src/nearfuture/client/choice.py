@@ -12,8 +12,6 @@ from nearfuture.client.protocol import Protocol
 from nearfuture.client.vosk import Vosk
 from nearfuture.error import NearfutureError
 
-__all__ = ["ProtocolName", "address", "choose", "rate_sent"]
-
 ProtocolName: TypeAlias = Literal["nearfuture", "vosk", "openai"]
 
 _CLASSES: dict[str, type[Protocol]] = {

@@ -22,8 +22,6 @@ from websockets.exceptions import (
 from nearfuture.client.failure import ServerError
 from nearfuture.client.protocol import Message, one_line
 
-__all__ = ["Closed", "Connect", "Connection", "websocket", "websocket_url"]
-
 LARGEST_MESSAGE = 1 << 22  # bytes: a result with many words is far below it
 _OPEN_S, _CLOSE_S = 10.0, 2.0
 _HINTS = {

@@ -13,8 +13,6 @@ from nearfuture.client.failure import ServerError
 from nearfuture.client.playback import CHUNK_MS, Chunk, Pace, chunks
 from nearfuture.client.protocol import Pcm, Protocol
 
-__all__ = ["OnCaption", "Timing", "converse"]
-
 OnCaption: TypeAlias = Callable[[float, Caption], None]
 """Called with each caption and when it came, in seconds from the start of the recording."""
 

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-__all__ = ["Distribution"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Distribution:

@@ -2,8 +2,6 @@
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["ServerError"]
-
 
 class ServerError(NearfutureError):
     """A server cannot be reached, refuses, breaks its protocol or leaves too early."""

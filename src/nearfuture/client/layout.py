@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 
-__all__ = ["Layout", "first_line"]
-
 
 @dataclass
 class Layout:

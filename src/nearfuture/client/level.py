@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Level"]
-
 QUIETEST_DB, BARS = -60.0, 12
 SILENT_S = 2.0
 FALL_DB_PER_S = 40.0

@@ -20,8 +20,6 @@ from nearfuture.client.word_count import WordCount
 from nearfuture.error import NearfutureError
 from nearfuture.text.error_rate import align
 
-__all__ = ["FIGURES", "Measurement", "Played", "measure"]
-
 RETRY_S = 0.5  # after a failure: a server that refuses is not stormed
 STAGGER_S = 1.0  # connections begin within so long: people do not begin to speak all at once
 

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from nearfuture.audio import Audio
 from nearfuture.error import NearfutureError
 
-__all__ = ["LiveSource", "Microphone", "Tape", "microphones"]
-
 Samples = NDArray[np.float32]
 
 BLOCK_MS = 20

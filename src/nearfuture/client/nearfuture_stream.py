@@ -8,8 +8,6 @@ from typing import Any
 from nearfuture.client.caption import Caption
 from nearfuture.client.protocol import Message, Pcm, Protocol, number_of, parsed, reported, text_of
 
-__all__ = ["NearfutureStream"]
-
 VERSION = 1
 
 

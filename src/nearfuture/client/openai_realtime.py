@@ -10,8 +10,6 @@ from urllib.parse import urlsplit, urlunsplit
 from nearfuture.client.caption import Caption
 from nearfuture.client.protocol import Message, Pcm, Protocol, parsed, reported, text_of
 
-__all__ = ["OpenAIRealtime"]
-
 _RATE = 24_000
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 _EMPTY = "input_audio_buffer_commit_empty"

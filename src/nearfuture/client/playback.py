@@ -13,8 +13,6 @@ from nearfuture.audio import resample
 from nearfuture.client.protocol import Pcm
 from nearfuture.error import NearfutureError
 
-__all__ = ["CHUNK_MS", "Chunk", "Pace", "as_pcm", "chunks"]
-
 CHUNK_MS = 20.0  # as telephones and browsers send
 
 

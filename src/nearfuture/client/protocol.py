@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 from nearfuture.client.caption import Caption
 from nearfuture.client.failure import ServerError
 
-__all__ = ["Message", "Pcm", "Protocol", "number_of", "one_line", "parsed", "reported", "text_of"]
-
 Message: TypeAlias = str | bytes
 """One message of a websocket: text or binary."""
 

@@ -14,8 +14,6 @@ from nearfuture.client.speech import Speech, Spoken, by_energy, by_words
 from nearfuture.error import NearfutureError
 from nearfuture.text import normalise
 
-__all__ = ["Recording"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recording:

@@ -12,8 +12,6 @@ from rich.table import Table
 from nearfuture.client.distribution import Distribution
 from nearfuture.client.measurement import FIGURES, Measurement, Played
 
-__all__ = ["as_json", "notes", "table"]
-
 
 def table(found: Measurement, *, title: str) -> Table:
     """The percentiles of every time; a dash where a protocol or a recording does not tell it."""

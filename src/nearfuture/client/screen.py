@@ -13,8 +13,6 @@ from rich.text import Text
 from nearfuture.client.caption import Caption
 from nearfuture.client.layout import Layout
 
-__all__ = ["Screen"]
-
 _LIVE_LINES = 4  # of text that may change; of a longer one the end is shown
 _REPAINT_S = 0.05
 _PROVISIONAL = "dim italic"

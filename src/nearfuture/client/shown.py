@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from nearfuture.client.caption import Caption
 from nearfuture.text import normalise
 
-__all__ = ["Shown", "ShownWord"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class ShownWord:

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from nearfuture.error import NearfutureError
 from nearfuture.text import normalise
 
-__all__ = ["Speech", "Spoken", "by_energy", "by_words", "read_words"]
-
 FRAME_MS = 10.0
 BELOW_LOUDEST_DB = 35.0
 SILENCE_DB = -90.0  # of full scale: the last bit of 16

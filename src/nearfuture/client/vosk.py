@@ -10,8 +10,6 @@ from nearfuture.client.caption import Caption
 from nearfuture.client.failure import ServerError
 from nearfuture.client.protocol import Message, Pcm, Protocol, parsed, reported, text_of
 
-__all__ = ["Vosk"]
-
 
 class Vosk(Protocol):
     """The client's side of vosk-server.

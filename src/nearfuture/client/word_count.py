@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from nearfuture.text import ErrorRate
 from nearfuture.text.error_rate import align
 
-__all__ = ["WordCount"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class WordCount:

@@ -8,7 +8,8 @@ from nearfuture.data.digits import ConnectedDigits, DigitRecordings
 from nearfuture.data.limits import Limits
 from nearfuture.data.recordings import Recordings, load_utterances
 from nearfuture.data.report import Finding, Report
-from nearfuture.data.source import Fault, Item, Source, load_item, probed, read_source
+from nearfuture.data.item import Fault, Item, Source, load_item, probed
+from nearfuture.data.source import read_source
 from nearfuture.data.synthetic import corpus_strings, synthesised_strings
 
 __all__ = [

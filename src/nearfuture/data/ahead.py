@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 from nearfuture.data.batches import Batch
 
-__all__ = ["Ahead"]
-
 Make = Callable[[int, int, int], Batch]
 
 

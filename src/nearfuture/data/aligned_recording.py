@@ -20,8 +20,6 @@ from nearfuture.decoding.alignment import words_of
 from nearfuture.decoding.distribution import check_distributions
 from nearfuture.text import BLANK, Vocabulary, character_errors
 
-__all__ = ["AlignedRecording", "Cut", "Segment"]
-
 _GREEDY = Greedy()
 _COST_WITHIN_A_WORD = 1.0  # of each frame of a silence, in nats
 _MARGIN_MS = 500.0  # of the silence around a segment, at most so much goes with it on each side

@@ -26,8 +26,6 @@ from nearfuture.data.sound import (
 from nearfuture.error import NearfutureError
 from nearfuture.text import counted
 
-__all__ = ["Augmentation", "contents", "noises", "room_responses"]
-
 Samples = NDArray[np.float32]
 Range = tuple[float, float]
 

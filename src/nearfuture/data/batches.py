@@ -9,8 +9,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 from nearfuture.data.corpus import Utterance
 from nearfuture.error import NearfutureError
 
-__all__ = ["Batch", "Batches", "Skipped", "share"]
-
 T = TypeVar("T")
 
 

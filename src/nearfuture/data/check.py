@@ -21,8 +21,6 @@ from nearfuture.data.report import Finding, Report
 from nearfuture.data.source import read_source
 from nearfuture.error import NearfutureError
 
-__all__ = ["UNUSED", "check"]
-
 UNUSED = "in none of the splits train, dev and test, so that nobody uses it"
 """The kind of finding that names what neither a training nor an evaluation takes."""
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from nearfuture.audio import read, resample
 from nearfuture.error import NearfutureError
 
-__all__ = ["Entry", "Utterance", "corpus_folder", "load_audio", "read_manifest"]
-
 ENVIRONMENT = "NEARFUTURE_CORPORA"
 DEFAULT = Path("../shared/data")
 

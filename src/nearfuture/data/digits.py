@@ -25,8 +25,6 @@ from nearfuture.data.sound import add_noise, at_level
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary
 
-__all__ = ["HELD_OUT", "WORDS", "ConnectedDigits", "DigitRecordings", "symbols"]
-
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 HELD_OUT = "theo"
 """The speaker whom training never hears."""

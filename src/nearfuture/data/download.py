@@ -17,8 +17,6 @@ from urllib.parse import urlsplit
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["RECORD", "download", "verify"]
-
 RECORD = "fetched.json"
 """What was fetched, with sizes and checksums; beside the files."""
 

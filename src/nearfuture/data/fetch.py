@@ -20,8 +20,6 @@ from nearfuture.data.report import Report
 from nearfuture.data.unpack import unpack
 from nearfuture.error import NearfutureError
 
-__all__ = ["corpora_folder", "fetch", "fetched"]
-
 _DOWNLOADS = "download"
 _UNPACKED = "unpacked"
 _MANIFEST = "manifest.tsv"

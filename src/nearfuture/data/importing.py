@@ -14,8 +14,6 @@ from nearfuture.data.formats.lhotse_manifest import CUTS, the_library
 from nearfuture.data.item import Item
 from nearfuture.error import NearfutureError
 
-__all__ = ["write_corpus"]
-
 _AUDIO = "audio"
 
 

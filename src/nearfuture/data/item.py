@@ -16,21 +16,6 @@ from nearfuture.audio.probe import SHORT_S, Probe, probe, read_part
 from nearfuture.error import NearfutureError
 from nearfuture.text import normalise
 
-__all__ = [
-    "SPLITS",
-    "Collector",
-    "Fault",
-    "Item",
-    "Kind",
-    "Source",
-    "as_fields",
-    "as_on_disk",
-    "load_item",
-    "probed",
-    "says_nothing",
-    "split_named",
-]
-
 Kind = Literal[
     "no such file",
     "no transcript",

@@ -8,8 +8,6 @@ from nearfuture.budget import Blueprint
 from nearfuture.error import NearfutureError
 from nearfuture.text import counted, frames_needed
 
-__all__ = ["LONGEST_S", "Limits"]
-
 LONGEST_S = 40.0
 """Longer recordings are left out unless another limit is asked for: LibriSpeech's longest has 35 s.
 So much audio is also in a batch, unless told otherwise."""

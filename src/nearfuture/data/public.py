@@ -15,9 +15,6 @@ from nearfuture.data.formats.plain_text import decoded, lines, read_text
 from nearfuture.data.item import Collector
 from nearfuture.error import NearfutureError
 
-__all__ = ["CORPORA", "Archive", "PublicCorpus", "public_corpus"]
-
-
 _DEBIAN = "http://deb.debian.org/debian/pool/main/a/asterisk-core-sounds"
 
 

@@ -22,8 +22,6 @@ from nearfuture.data.item import Item, load_item, probed
 from nearfuture.data.limits import Limits
 from nearfuture.error import NearfutureError
 
-__all__ = ["Recordings", "load_utterances"]
-
 Samples = NDArray[np.float32]
 
 _PLANS = 3  # epochs whose plans are kept: memory stays the same over a long training

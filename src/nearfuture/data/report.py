@@ -10,8 +10,6 @@ from pathlib import Path
 
 from nearfuture.data.item import Item
 
-__all__ = ["Finding", "Report"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:

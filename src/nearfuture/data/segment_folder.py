@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from nearfuture.data.segmentation import Segments
 from nearfuture.error import NearfutureError
 
-__all__ = ["SegmentFolder"]
-
 _KEPT = (
     "path",
     "transcript",

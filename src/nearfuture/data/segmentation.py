@@ -15,8 +15,6 @@ from nearfuture.data.aligned_recording import AlignedRecording, Cut, Segment
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary
 
-__all__ = ["Dropped", "Segment", "Segmentation", "Segments", "segment"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Segmentation:

@@ -11,16 +11,6 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-__all__ = [
-    "add_noise",
-    "at_level",
-    "at_speed",
-    "in_room",
-    "mix",
-    "simulated_room",
-    "without_silent_ends",
-]
-
 Samples = NDArray[np.float32]
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nearfuture.data.formats import folder, kaldi, lhotse_manifest, nemo, table
-from nearfuture.data.item import Collector, Fault, Item, Source, load_item, probed
+from nearfuture.data.item import Collector, Source
 from nearfuture.error import NearfutureError
-
-__all__ = ["Fault", "Item", "Source", "load_item", "probed", "read_source"]
 
 _LISTS = ("manifest.tsv", "manifest.csv", "manifest.jsonl", "manifest.json", "metadata.csv")
 

@@ -12,8 +12,6 @@ import numpy as np
 from nearfuture.data.item import Item
 from nearfuture.error import NearfutureError
 
-__all__ = ["SplitBy", "assign_splits", "voices_on_both_sides"]
-
 SplitBy = Literal["speaker", "random"]
 
 

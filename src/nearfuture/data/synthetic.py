@@ -21,8 +21,6 @@ from nearfuture.data.corpus import Utterance, corpus_folder, load_audio, read_ma
 from nearfuture.data.digits import WORDS
 from nearfuture.error import NearfutureError
 
-__all__ = ["corpus_strings", "synthesised_strings"]
-
 FLITE = ("kal", "kal16", "awb")
 ESPEAK = tuple(
     f"{accent}+{variant}"

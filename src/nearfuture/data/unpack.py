@@ -14,8 +14,6 @@ from typing import BinaryIO
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["unpack"]
-
 
 def unpack(
     archive: Path, folder: Path, *, progress: Callable[[int, int], None] | None = None

@@ -17,16 +17,6 @@ from nearfuture.decoding.trellis import best_path
 from nearfuture.error import NearfutureError
 from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
 
-__all__ = [
-    "AlignedCharacter",
-    "AlignedToken",
-    "AlignedWord",
-    "Alignment",
-    "align",
-    "align_words",
-    "words_of",
-]
-
 
 @dataclass(frozen=True)
 class AlignedToken:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from nearfuture.error import NearfutureError
 from nearfuture.text import SUM_TOLERANCE
 
-__all__ = ["HIGHEST", "check_distributions", "check_log_probs"]
-
 HIGHEST = math.log1p(SUM_TOLERANCE)
 """The greatest log-probability; above 0 by what the sum of a frame may be above 1."""
 

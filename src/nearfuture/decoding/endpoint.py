@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["Endpoint"]
-
 
 @dataclass(frozen=True)
 class Endpoint:

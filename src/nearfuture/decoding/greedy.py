@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from nearfuture.decoding.distribution import HIGHEST, check_distributions
 from nearfuture.error import NearfutureError
 
-__all__ = ["Greedy", "GreedyState", "Token"]
-
 
 @dataclass(frozen=True)
 class Token:

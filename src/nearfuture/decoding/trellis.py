@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_path"]
-
 Floats = NDArray[np.float64]
 
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from nearfuture.decoding.greedy import Token
 from nearfuture.text import Vocabulary
 
-__all__ = ["PAUSE_MS", "Word", "begins_word", "text", "words"]
-
 PAUSE_MS = 500.0
 """A silence so long lies between two words, whether a space is written in it or not. Within words
 there are gaps too, where a sound is held or a stop is closed: up to 160 ms in spoken digits."""

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from nearfuture.error import NearfutureError
 from nearfuture.text import ErrorRate
 
-__all__ = ["Interval", "interval", "paired_relative"]
-
 _Counts = NDArray[np.int64]
 
 _LEVELS = (2.5, 97.5)

@@ -20,8 +20,6 @@ from nearfuture.runtime import Bundle, Model
 from nearfuture.runtime.pcm import as_samples
 from nearfuture.runtime.transcript import Transcript
 
-__all__ = ["evaluate_bundles"]
-
 Samples = NDArray[np.float32]
 
 

@@ -14,8 +14,6 @@ from nearfuture.evaluation.summary import By, Summary, summarise
 from nearfuture.runtime import Manifest
 from nearfuture.text import ErrorRate
 
-__all__ = ["SCHEMA", "Evaluation"]
-
 SCHEMA = 1
 """The newest form of the JSON file that this version reads, and the one it writes."""
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from nearfuture.runtime import Model
 from nearfuture.runtime.transcript import Transcript
 
-__all__ = ["CHUNK_MS", "Heard", "Shown", "hear"]
-
 CHUNK_MS = 40
 """What a client sends at once."""
 

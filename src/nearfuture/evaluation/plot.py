@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Measure = Literal["cer", "wer"]
 
-__all__ = ["DEEP_SPEECH_2", "plot_error_against_latency"]
-
 DEEP_SPEECH_2 = (760.0, 1.05)
 """Lookahead in ms, and CER relative to its bidirectional model: 6.10 against 5.81 (§3.7)."""
 

@@ -10,8 +10,6 @@ from typing import Any
 from nearfuture.decoding import Word
 from nearfuture.text import ErrorRate, character_errors, word_errors
 
-__all__ = ["Reading", "Result"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:

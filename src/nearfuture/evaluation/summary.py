@@ -23,8 +23,6 @@ from nearfuture.runtime import Manifest
 from nearfuture.text import ErrorRate
 from nearfuture.text.error_rate import align
 
-__all__ = ["By", "HeadFigures", "Spread", "Summary", "matched", "summarise"]
-
 By = Literal["utterance", "speaker"]
 """What a bootstrap draws."""
 

@@ -13,8 +13,6 @@ from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.summary import HeadFigures, Spread, Summary
 from nearfuture.text import ErrorRate, counted
 
-__all__ = ["notes", "tables"]
-
 _FEW_SPEAKERS = 20
 
 

@@ -26,8 +26,6 @@ from onnx import numpy_helper
 from nearfuture.export.eight_bit import product_node, quantize_node
 from nearfuture.export.products import LARGE, place
 
-__all__ = ["BandConvolution", "band_convolutions", "band_nodes", "read_kernel"]
-
 _OUTPUTS = 96
 """N of a block: wide enough for a product to be fast, before products by 0 weigh more."""
 

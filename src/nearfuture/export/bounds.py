@@ -5,8 +5,6 @@ from __future__ import annotations
 import onnx
 from onnx import numpy_helper
 
-__all__ = ["within_one"]
-
 _MOVES = {"Unsqueeze", "Squeeze", "Reshape", "Slice", "Gather", "Identity", "Transpose"}
 """Operations that only move the values of their first input about."""
 

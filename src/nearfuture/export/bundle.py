@@ -29,8 +29,6 @@ from nearfuture.runtime.manifest import Manifest, StoredFile
 from nearfuture.runtime.precision import LOW_PRECISIONS
 from nearfuture.speech import Recognizer
 
-__all__ = ["export_bundle"]
-
 _FILES = (
     "model.json",
     "step.onnx",

@@ -17,8 +17,6 @@ from nearfuture.export.listening import heard
 from nearfuture.runtime import Bundle, Engine
 from nearfuture.runtime.session import session_options
 
-__all__ = ["largest_activations"]
-
 
 def largest_activations(
     bundle: Bundle,

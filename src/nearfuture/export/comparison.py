@@ -20,8 +20,6 @@ from nearfuture.runtime.precision import Precision
 from nearfuture.runtime.processor import UnsupportedPrecision
 from nearfuture.text import ErrorRate, character_errors
 
-__all__ = ["compare"]
-
 Heads = dict[int, NDArray[np.float32]]
 
 

@@ -24,14 +24,6 @@ from onnx import numpy_helper
 
 from nearfuture.export.products import Product
 
-__all__ = [
-    "eight_bit_constants",
-    "eight_bit_nodes",
-    "eight_bit_weights",
-    "product_node",
-    "quantize_node",
-]
-
 _LEVELS = 127
 _PAIR = 127  # one less than the kernels allow, for two magnitudes that are both rounded up
 _MIDDLE = 128  # unsigned activations with this zero point: the kernels of x86 want them so

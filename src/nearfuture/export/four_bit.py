@@ -19,8 +19,6 @@ from onnx import numpy_helper
 
 from nearfuture.export.products import Product
 
-__all__ = ["four_bit_constants", "four_bit_nodes", "four_bit_weights"]
-
 BLOCK = 32
 _MIDDLE = 8
 _SHRINK = (1.0, 0.93, 0.87, 0.8)

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from nearfuture.runtime import Engine
 from nearfuture.runtime.engine import row
 
-__all__ = ["heard"]
-
 
 def heard(
     engine: Engine, recordings: Sequence[NDArray[np.float32]], *, rows: int = 16

@@ -25,8 +25,6 @@ from nearfuture.layers import (
 from nearfuture.layers.cell import CLIP
 from nearfuture.speech import Recognizer
 
-__all__ = ["OfflineGraph"]
-
 
 class OfflineGraph(nn.Module):
     """`pcm (B, N, 1), lengths (B,) → log_probs (B, T, V), frames (B,)`, with B and N free.

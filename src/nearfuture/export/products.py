@@ -12,8 +12,6 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-__all__ = ["LARGE", "Product", "place", "products", "read_weight", "weight_key"]
-
 LARGE = 1 << 14
 """Weights of the smallest product that is worth it: below, the work around it weighs more."""
 

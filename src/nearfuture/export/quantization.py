@@ -22,8 +22,6 @@ from nearfuture.runtime.bundle import MANIFEST
 from nearfuture.runtime.precision import LOW_PRECISIONS, Precision
 from nearfuture.runtime.processor import refuse_unsupported
 
-__all__ = ["check_precisions", "quantize"]
-
 _UNMEASURED = Precision(worst=0, mean=0, changed_percent=0, frames=0, audio="")
 
 

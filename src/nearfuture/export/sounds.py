@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from nearfuture.audio import read, resample
 from nearfuture.error import NearfutureError
 
-__all__ = ["Sounds", "bundled_sounds", "given_sounds"]
-
 _SAMPLES = Path(__file__).parents[1] / "samples"
 _LOUDNESS = (0.001, 0.03, 0.3)
 

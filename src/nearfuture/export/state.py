@@ -24,8 +24,6 @@ from nearfuture.layers import (
 )
 from nearfuture.layers.state import flatten, unflatten
 
-__all__ = ["Leaf", "describe", "pack", "unpack"]
-
 
 @dataclass(frozen=True)
 class Leaf:

@@ -14,8 +14,6 @@ from nearfuture.layers import Lookahead, Serial, State
 from nearfuture.layers.ragged import join, mask
 from nearfuture.speech import Recognizer
 
-__all__ = ["FinishGraph", "StepGraph"]
-
 
 class StepGraph(nn.Module):
     """One chunk of samples through every layer and every head.

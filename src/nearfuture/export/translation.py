@@ -13,8 +13,6 @@ import onnx
 import torch
 from torch import Tensor, nn
 
-__all__ = ["METADATA_PREFIX", "Axes", "translate"]
-
 Axes = dict[int, str]
 """The free axes of one input, by name."""
 

@@ -27,8 +27,6 @@ from nearfuture.export.weights import WeightFile
 from nearfuture.runtime.manifest import StoredFile
 from nearfuture.runtime.precision import graph_name
 
-__all__ = ["GRAPHS", "replaceable", "twin_files", "write_twin"]
-
 GRAPHS = ("step.onnx", "finish.onnx")
 _Message = TypeVar("_Message", onnx.NodeProto, onnx.TensorProto)
 

@@ -16,8 +16,6 @@ from nearfuture.runtime import Bundle, Engine, OfflineEngine
 from nearfuture.runtime.engine import row
 from nearfuture.speech import Recognizer
 
-__all__ = ["TOLERANCE", "run_ragged", "verify"]
-
 TOLERANCE = 1e-4
 """Largest difference of a log-probability between torch and ONNX Runtime, both in float32."""
 

@@ -7,8 +7,6 @@ import hashlib
 import onnx
 from onnx import numpy_helper
 
-__all__ = ["WeightFile"]
-
 ALIGNMENT = 64  # bytes: what vector instructions like
 SMALLEST = 1024  # bytes: anything smaller stays in the graph
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["TOLERANCE", "Fault", "LawBroken", "difference", "same"]
-
 TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2, torch.float16: 5e-3}
 """Relative to max(1, |value|). float64 is the truth: it shows that the rest is rounding."""
 

@@ -18,8 +18,6 @@ from hypothesis.errors import Flaky, NoSuchExample
 
 from nearfuture.laws.stream import Partition
 
-__all__ = ["interrupted", "partitions", "row_counts", "smallest"]
-
 Case = TypeVar("Case")
 
 

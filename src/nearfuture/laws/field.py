@@ -18,8 +18,6 @@ from nearfuture.laws.stream import Source, inputs, variants
 from nearfuture.laws.trial import Trial, enough_frames
 from nearfuture.layers import StreamingLayer
 
-__all__ = ["PROBES", "declared_is_measured", "dependency_matrix"]
-
 PROBES = (math.nan, 1e-2, -1e-2, 1.0, -1.0, 1e3, -1e3)
 """What is added to a frame, along a random direction of its features. NaN shows every path that
 arithmetic takes, through weights of 0 too; the finite ones what passes."""

@@ -22,8 +22,6 @@ from nearfuture.laws.stream import (
 from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.layers import StreamingLayer
 
-__all__ = ["gradients_agree"]
-
 
 @law(9, "gradients agree")
 def gradients_agree(

@@ -20,9 +20,6 @@ from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
 from nearfuture.laws.stream import Source
 
-__all__ = ["ALL", "check"]
-
-
 ALL: tuple[Law, ...] = (
     any_partition,
     partition_free_state,

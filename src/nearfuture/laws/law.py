@@ -12,8 +12,6 @@ import torch
 from nearfuture.laws.stream import Source
 from nearfuture.laws.trial import Trial
 
-__all__ = ["Law", "law"]
-
 
 class Law(Protocol):
     """A function that raises `LawBroken` where a layer breaks it.

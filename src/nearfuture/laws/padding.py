@@ -16,8 +16,6 @@ from nearfuture.laws.law import law
 from nearfuture.laws.stream import rows
 from nearfuture.laws.trial import EXAMPLES, Trial
 
-__all__ = ["padding_is_nothing"]
-
 
 class _Padded(NamedTuple):
     """Rows of these lengths, in a batch that is `extra` frames wider than the longest."""

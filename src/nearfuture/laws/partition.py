@@ -20,8 +20,6 @@ from nearfuture.laws.stream import (
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
 
-__all__ = ["any_partition", "prefill_then_step"]
-
 
 @law(1, "any partition")
 def any_partition(

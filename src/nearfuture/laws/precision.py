@@ -28,8 +28,6 @@ from nearfuture.laws.trial import Trial
 from nearfuture.layers import StreamingLayer
 from nearfuture.layers.state import State, flatten
 
-__all__ = ["DTYPES", "any_dtype_and_device"]
-
 DTYPES = (torch.float64, torch.float32, torch.bfloat16)
 """What every layer runs in, unless it is asked for less."""
 

@@ -24,8 +24,6 @@ from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.layers import State, StreamingLayer
 from nearfuture.layers.state import flatten, put_rows
 
-__all__ = ["reset_is_fresh"]
-
 
 class _Twice(NamedTuple):
     """The same chunks twice: a stream, and one that starts before its chunk `at`."""

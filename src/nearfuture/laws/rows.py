@@ -26,8 +26,6 @@ from nearfuture.laws.stream import (
 from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.layers.state import flatten, put_rows, take_rows
 
-__all__ = ["rows_are_strangers"]
-
 
 class _Mates(NamedTuple):
     """A batch, one row of it, and what happens before which chunk."""

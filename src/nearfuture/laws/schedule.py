@@ -19,8 +19,6 @@ from nearfuture.laws.stream import (
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
 
-__all__ = ["emission_schedule"]
-
 
 @law(7, "emission schedule", streaming=False)
 def emission_schedule(

@@ -32,9 +32,6 @@ from nearfuture.layers.state import (
     to,
 )
 
-__all__ = ["snapshot_round_trip"]
-
-
 _WAYS: dict[str, Callable[[State, State], State]] = {
     "clone": lambda state, _: clone(state),
     "to": lambda state, _: to(state, flatten(state)[0].device),

@@ -16,8 +16,6 @@ from nearfuture.laws.stream import (
 from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.layers.state import flatten
 
-__all__ = ["partition_free_state"]
-
 
 @law(2, "state is partition-free")
 def partition_free_state(

@@ -17,23 +17,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.laws.broken import Fault
 from nearfuture.layers import State, StreamingLayer
 
-__all__ = [
-    "Partition",
-    "Source",
-    "advance",
-    "at_once",
-    "inputs",
-    "lengths_of",
-    "prepare",
-    "rows",
-    "single_frames",
-    "streamed",
-    "told",
-    "until",
-    "variants",
-    "whole",
-]
-
 Source: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
 """A layer, which the laws copy, or a function that makes a freshly initialised one."""
 

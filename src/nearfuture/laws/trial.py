@@ -25,8 +25,6 @@ from nearfuture.laws.drawing import smallest
 from nearfuture.laws.stream import Source, inputs, prepare
 from nearfuture.layers import StreamingLayer
 
-__all__ = ["EXAMPLES", "Trial", "enough_frames"]
-
 EXAMPLES = 6
 """Cases that a law draws, after the obvious ones, unless it is told otherwise."""
 

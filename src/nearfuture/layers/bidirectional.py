@@ -16,8 +16,6 @@ from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.state import State
 from nearfuture.layers.validation import validated
 
-__all__ = ["Bidirectional"]
-
 
 class Bidirectional(StreamingLayer):
     """Two independent recurrent layers that meet only where their outputs merge.

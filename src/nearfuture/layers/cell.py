@@ -19,8 +19,6 @@ from nearfuture.layers import recurrence
 from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.state import State, flatten
 
-__all__ = ["CLIP", "GRU", "LSTM", "RNN"]
-
 CLIP = 20.0
 """Deep Speech 2's clipped ReLU: min(max(x, 0), 20)."""
 

@@ -14,8 +14,6 @@ from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import drop, join, mask
 from nearfuture.layers.state import State
 
-__all__ = ["Residual", "Serial"]
-
 
 class Serial(StreamingLayer):
     """Layers in a row, each reading the one before: `y = l_K(… l_2(l_1(x)))`.

@@ -17,8 +17,6 @@ from nearfuture.layers.ragged import mask
 from nearfuture.layers.state import State
 from nearfuture.layers.validation import validated, validated_step
 
-__all__ = ["Framewise", "Pointwise", "StreamingLayer"]
-
 
 class StreamingLayer(nn.Module, ABC):
     """A layer that knows how far it looks and gives the same outputs whole or in chunks.

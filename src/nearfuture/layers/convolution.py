@@ -12,8 +12,6 @@ from torch.nn import functional as F
 from nearfuture.error import NearfutureError
 from nearfuture.layers.windowed import Windowed
 
-__all__ = ["Convolution", "Convolution2d", "Stack"]
-
 
 class Convolution(Windowed):
     """One-dimensional convolution: `y_t = b + Σ_j W_j x_{t·stride - left + j}`.

@@ -14,8 +14,6 @@ from nearfuture.layers.state import State, flatten
 from nearfuture.layers.validation import validated, validated_step
 from nearfuture.layers.windowed import Windowed
 
-__all__ = ["Lookahead"]
-
 
 class Lookahead(Windowed):
     """Row convolution (Amodei et al. 2015, Deep Speech 2, eq. 11), for one budget or several.

@@ -17,8 +17,6 @@ from nearfuture.layers.contract import Framewise, Pointwise, StreamingLayer
 from nearfuture.layers.ragged import mask
 from nearfuture.layers.state import State, flatten
 
-__all__ = ["CumulativeLayerNorm", "LayerNorm", "RMSNorm", "SequenceBatchNorm"]
-
 
 class LayerNorm(Pointwise):
     """Normalise each frame over its features: `y = (x - E[x]) / √(Var[x] + ε) · γ + β`.

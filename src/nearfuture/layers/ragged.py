@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-__all__ = ["align", "drop", "join", "mask", "newest", "reverse"]
-
 
 def mask(x: Tensor, lengths: Tensor) -> Tensor:
     """Zero every frame at or past its row's length, whatever it held (NaN included).

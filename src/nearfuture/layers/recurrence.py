@@ -15,8 +15,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import Function, once_differentiable
 
-__all__ = ["gru", "lstm", "rnn"]
-
 
 def rnn(projected: Tensor, h: Tensor, weight: Tensor, nonlinearity: str, clip: float) -> Tensor:
     """Every `h_t = f(p_t + U h_{t-1})`: (T, B, H) from `p`, `h_0` (B, H) and `U` (H, H).

@@ -20,8 +20,6 @@ from nearfuture.layers.normalization import SequenceBatchNorm
 from nearfuture.layers.ragged import mask
 from nearfuture.layers.state import State, flatten
 
-__all__ = ["Recurrent"]
-
 _KERNEL_FROM_FRAMES = 4
 """Chunks at least this long go through the whole-sequence kernel where it can carry the state."""
 

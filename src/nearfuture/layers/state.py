@@ -14,19 +14,6 @@ from torch import Tensor
 
 from nearfuture.error import NearfutureError
 
-__all__ = [
-    "State",
-    "batch_size",
-    "clone",
-    "deserialize",
-    "flatten",
-    "put_rows",
-    "serialize",
-    "take_rows",
-    "to",
-    "unflatten",
-]
-
 State: TypeAlias = "Tensor | tuple[State, ...]"
 
 

@@ -12,8 +12,6 @@ from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.torch_weights import sharing_torch
 
-__all__ = ["summary"]
-
 
 def summary(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> Tensor:
     """The state after the whole sequence, in each direction, of the last recurrent layer.

@@ -15,8 +15,6 @@ from nearfuture.layers.cell import GRU, LSTM, RNN
 from nearfuture.layers.container import Serial
 from nearfuture.layers.recurrent import Recurrent
 
-__all__ = ["from_torch", "sharing_torch", "to_torch"]
-
 _Layers: TypeAlias = Sequence[Recurrent | Bidirectional]
 
 _NAMES = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")

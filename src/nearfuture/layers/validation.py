@@ -19,8 +19,6 @@ from torch import Tensor
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["check_batch", "validated", "validated_step"]
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 

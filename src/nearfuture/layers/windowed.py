@@ -14,8 +14,6 @@ from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import align, mask, newest
 from nearfuture.layers.state import State, flatten
 
-__all__ = ["Windowed"]
-
 
 class Windowed(StreamingLayer):
     """A layer whose output `t` is a function of frames `t·stride - left … t·stride + right`.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["Busy", "Load"]
-
 _ROUNDS = 256
 _SECONDS = 5.0
 

@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from nearfuture.runtime.engine import Engine, Outputs
 from nearfuture.runtime.pool import StatePool, bucket
 
-__all__ = ["Batch"]
-
 
 class Batch:
     """Gathers, runs and scatters; it belongs to one thread.

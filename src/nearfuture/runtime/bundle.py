@@ -19,8 +19,6 @@ from nearfuture.runtime.external_data import external_locations
 from nearfuture.runtime.manifest import Manifest, StoredFile
 from nearfuture.runtime.precision import FLOAT32, graph_name
 
-__all__ = ["MANIFEST", "Bundle", "bundled"]
-
 MANIFEST = "model.json"
 MODELS = Path(__file__).parents[1] / "models"
 LARGEST_MANIFEST = 1 << 20  # bytes

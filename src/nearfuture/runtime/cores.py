@@ -6,8 +6,6 @@ import math
 import os
 from pathlib import Path
 
-__all__ = ["physical_cores"]
-
 _CPUS = Path("/sys/devices/system/cpu")
 _GROUPS = Path("/sys/fs/cgroup")
 

@@ -33,8 +33,6 @@ from nearfuture.runtime.reading import Event, LogProbsHook, Reading
 from nearfuture.runtime.rounds import Rounds, calibrated
 from nearfuture.runtime.seat import Seat
 
-__all__ = ["Dispatcher"]
-
 _LOG = logging.getLogger("nearfuture.dispatch")
 _PATIENCE_S = 5.0
 _OPEN: weakref.WeakSet[Dispatcher] = weakref.WeakSet()

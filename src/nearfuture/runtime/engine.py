@@ -20,8 +20,6 @@ from nearfuture.runtime.precision import FLOAT32, graph_name
 from nearfuture.runtime.processor import AUTO, fastest, refuse_unsupported
 from nearfuture.runtime.session import session_options
 
-__all__ = ["Engine", "OfflineEngine", "Outputs", "State", "row"]
-
 State: TypeAlias = dict[str, NDArray[Any]]
 """The state of some rows: named arrays, rows first. A value: steps return new ones."""
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["external_locations"]
-
 # The fields of onnx.proto that lead to a tensor's external data, by the message that holds them.
 _BELOW: dict[str, dict[int, str]] = {
     "model": {7: "graph", 20: "training", 25: "function"},

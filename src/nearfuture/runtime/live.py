@@ -15,8 +15,6 @@ from nearfuture.runtime.places import Places
 from nearfuture.runtime.seat import Quantum, Seat
 from nearfuture.runtime.stream import Budget
 
-__all__ = ["LiveStream"]
-
 _EARLY_S = 1.0
 """Whose audio comes so long before it can have been spoken is no live speaker. Less is within what
 networks do: they hold back the first chunk and bring the next ones in a burst."""

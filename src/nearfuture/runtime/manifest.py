@@ -13,8 +13,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.runtime.precision import Precision
 from nearfuture.text import Vocabulary
 
-__all__ = ["SCHEMA", "Manifest", "StoredFile"]
-
 SCHEMA = 2
 """The newest form of `model.json` that this version reads: 2 is 1 with `precisions`.
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["DispatchStats", "Meter", "Occupancy", "latency_ms"]
-
 _WINDOW = 4096
 
 

@@ -33,8 +33,6 @@ from nearfuture.runtime.stream import Budget, Event, LogProbsHook, Stream
 from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
 from nearfuture.runtime.utterance import Utterances
 
-__all__ = ["Model", "load"]
-
 Source = AudioSource | Audio | ArrayLike
 """A recording as users have it; see `Model.transcribe`."""
 

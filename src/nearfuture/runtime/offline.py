@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from nearfuture.runtime.engine import OfflineEngine
 from nearfuture.runtime.manifest import Manifest
 
-__all__ = ["offline_log_probs"]
-
 # A recording is heard at once up to this length, and a longer one in windows of it with so much
 # more of the recording on both sides.
 _WINDOW_S, _CONTEXT_S = 180.0, 20.0

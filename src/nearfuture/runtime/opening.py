@@ -11,8 +11,6 @@ from nearfuture.runtime.manifest import Manifest
 from nearfuture.runtime.pcm import Quanta
 from nearfuture.runtime.transcript import Transcript
 
-__all__ = ["choose", "empty_transcript", "quanta_of"]
-
 
 def choose(manifest: Manifest, rate: int, budget_ms: float) -> tuple[int, Latency]:
     """The head that commits for audio at `rate`, and its latency, the live resampler included.

@@ -11,8 +11,6 @@ from nearfuture.audio import LiveResampler, ResamplerState
 from nearfuture.audio.limits import check_levels
 from nearfuture.error import NearfutureError
 
-__all__ = ["Quanta", "QuantaState", "as_samples"]
-
 _Quanta = list[NDArray[np.float32]]
 
 

@@ -17,8 +17,6 @@ from nearfuture.runtime.seat import Quantum, Seat
 if TYPE_CHECKING:
     from nearfuture.runtime.live import LiveStream
 
-__all__ = ["Places"]
-
 
 class Places:
     """The seats of all open streams, behind one lock; nothing slow is done while it is held.

@@ -15,8 +15,6 @@ import numpy as np
 
 from nearfuture.runtime.engine import Engine, State
 
-__all__ = ["StatePool", "bucket"]
-
 
 def bucket(rows: int) -> int:
     """The size a batch is padded to, so that only so many shapes ever occur.

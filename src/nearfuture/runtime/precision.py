@@ -8,8 +8,6 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["FLOAT32", "LOW_PRECISIONS", "Precision", "graph_name"]
-
 FLOAT32 = "float32"
 """The precision that every bundle has."""
 

@@ -20,8 +20,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.runtime.precision import FLOAT32, LOW_PRECISIONS
 from nearfuture.runtime.session import session_options
 
-__all__ = ["AUTO", "PRODUCTS", "UnsupportedPrecision", "fastest", "offered", "refuse_unsupported"]
-
 AUTO = "auto"
 """Stands for a precision that this processor offers."""
 

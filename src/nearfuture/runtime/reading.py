@@ -16,8 +16,6 @@ from nearfuture.decoding import Endpoint, Word
 from nearfuture.runtime.transcript import Transcript
 from nearfuture.runtime.utterance import Utterances
 
-__all__ = ["Event", "LogProbsHook", "Reading"]
-
 LogProbsHook = Callable[[dict[int, NDArray[np.float32]]], None]
 """Called after each step with the new log-probabilities (frames, V) of every head τ."""
 

@@ -15,8 +15,6 @@ from nearfuture.runtime.engine import row
 from nearfuture.runtime.places import Places
 from nearfuture.runtime.seat import Quantum, Seat
 
-__all__ = ["MOST_ENDINGS", "Rounds", "calibrated"]
-
 MOST_ENDINGS = 16
 """Streams that end in one round. The tail of one costs as much as several quanta, and when many end
 at once those that go on must not wait for all of them."""

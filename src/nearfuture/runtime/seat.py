@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from nearfuture.runtime.reading import Event, Reading
 
-__all__ = ["Quantum", "Seat"]
-
 _LOG = logging.getLogger("nearfuture.dispatch")
 
 

@@ -6,8 +6,6 @@ from typing import Any
 
 import onnxruntime as ort
 
-__all__ = ["session_options"]
-
 
 def session_options(threads: int) -> Any:
     """The options of every session: so many threads within an operation, none that spins."""

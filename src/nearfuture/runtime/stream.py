@@ -16,8 +16,6 @@ from nearfuture.runtime.pcm import Quanta, as_samples
 from nearfuture.runtime.reading import Event, LogProbsHook, Reading
 from nearfuture.runtime.transcript import Transcript
 
-__all__ = ["Budget", "Event", "LogProbsHook", "Stream"]
-
 
 @dataclass(frozen=True)
 class Budget:

@@ -21,8 +21,6 @@ from nearfuture.decoding import (
 from nearfuture.text import Vocabulary
 from nearfuture.text.vocabulary import BLANK
 
-__all__ = ["Transcript"]
-
 _GREEDY = Greedy()
 
 _APART_MS = 200.0

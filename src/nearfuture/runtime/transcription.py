@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from nearfuture.decoding import Word
 
-__all__ = ["TranscribedUtterance", "Transcription", "joined"]
-
 
 @dataclass(frozen=True)
 class TranscribedUtterance:

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from nearfuture.decoding import Endpoint, Word
 from nearfuture.runtime.transcript import Transcript
 
-__all__ = ["Utterances"]
-
 
 @dataclass(frozen=True)
 class Utterances:

@@ -17,8 +17,6 @@ from nearfuture.serving.log import CLIENT
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import InFlight, Service
 
-__all__ = ["Admission"]
-
 _LEAST_BYTES_S = 4096  # of a body, on the average, with `idle_s` for a start
 _FORM_BYTES = 1 << 16  # what a form may have around a file
 

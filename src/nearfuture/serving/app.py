@@ -20,8 +20,6 @@ from nearfuture.serving.protocols import PROTOCOLS, routes
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
 
-__all__ = ["create_app"]
-
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 

@@ -13,8 +13,6 @@ from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.service import Service
 from nearfuture.serving.transport import LOST
 
-__all__ = ["Connection", "Gone", "as_message", "first_of"]
-
 _GOODBYE_S = 5.0
 
 

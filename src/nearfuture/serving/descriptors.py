@@ -6,8 +6,6 @@ import dataclasses
 
 from nearfuture.serving.limits import Limits
 
-__all__ = ["affordable", "needed"]
-
 _OWN = 64  # listening sockets, models, logs, decoders
 
 _EACH = 2  # a socket, and a file for what it uploads

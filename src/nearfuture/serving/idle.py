@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-__all__ = ["IdleSockets"]
-
 
 class IdleSockets:
     """New sockets, those whose headers are on their way, and those that are kept for the next one.

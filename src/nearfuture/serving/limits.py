@@ -10,8 +10,6 @@ from typing import Any
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 
-__all__ = ["REFUSALS", "Limits", "Refused", "Settings", "as_number", "shown"]
-
 # Code of a refusal → status of HTTP, close code of a websocket. 1002 to 1013 are those of RFC 6455
 # and of its registry: wrong protocol, wrong data, against the rules, too big, our fault, restart,
 # try again later.

@@ -10,8 +10,6 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, Literal
 
-__all__ = ["CLIENT", "OncePerSecond", "configure", "printable"]
-
 Style = Literal["text", "json"]
 
 CLIENT: ContextVar[dict[str, Any]] = ContextVar("client", default={})  # noqa: B039 - never changed

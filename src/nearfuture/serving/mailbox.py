@@ -8,8 +8,6 @@ from collections import deque
 
 from nearfuture.runtime import Event
 
-__all__ = ["Mailbox"]
-
 
 class Mailbox:
     """Where the engine's thread leaves events, and the event loop finds them.

@@ -24,8 +24,6 @@ from nearfuture import __version__
 from nearfuture.runtime import Dispatcher
 from nearfuture.serving.limits import Limits
 
-__all__ = ["Metrics"]
-
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 100, 128)
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 

@@ -10,8 +10,6 @@ from nearfuture.serving.limits import REFUSALS
 from nearfuture.serving.protocols.transcription_request import FORMATS, GRANULARITIES
 from nearfuture.serving.service import Service
 
-__all__ = ["description", "page"]
-
 _JSON = "application/json"
 
 _STYLE = (

@@ -18,8 +18,6 @@ from starlette.requests import HTTPConnection
 from nearfuture.error import NearfutureError
 from nearfuture.serving.limits import Refused, shown
 
-__all__ = ["Origins", "as_origin"]
-
 ANY = "*"
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 

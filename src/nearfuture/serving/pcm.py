@@ -18,8 +18,6 @@ from nearfuture.audio.signature import kind, undecided
 from nearfuture.audio.wav import MOST_CHUNKS, WavHeader, wav_header
 from nearfuture.serving.limits import Refused, shown
 
-__all__ = ["ENCODINGS", "HIGHEST_RATE", "LOWEST_RATE", "PcmReader", "as_rate", "json_text"]
-
 ENCODINGS = {name: WIDTHS[name] for name in ("int16", "float32", "mulaw", "alaw")}
 """What raw audio may be, little-endian, one channel, and how many bytes a sample takes."""
 

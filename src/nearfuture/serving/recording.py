@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from nearfuture.audio import AudioReader, open_audio
 
-__all__ = ["Recording", "recording"]
-
 
 @dataclass(frozen=True)
 class Recording:

@@ -22,8 +22,6 @@ from nearfuture.serving.app import create_app
 from nearfuture.serving.service import Service
 from nearfuture.serving.transport import HttpProtocol, WebSocketProtocol
 
-__all__ = ["Address", "bound", "serve"]
-
 _PING_S = 20.0
 _BACKLOG = 1024
 _ACCEPTED = 64  # at once; then what they have sent is read, before too many more come

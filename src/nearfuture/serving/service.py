@@ -25,8 +25,6 @@ from nearfuture.serving.origin import Origins, as_origin
 from nearfuture.serving.session import Session, Update
 from nearfuture.serving.uploads import Uploads
 
-__all__ = ["KEY_PROTOCOL", "InFlight", "Service"]
-
 KEY_PROTOCOL = "openai-insecure-api-key."
 """What the subprotocol begins with in which a browser brings the API key."""
 

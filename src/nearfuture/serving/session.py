@@ -19,8 +19,6 @@ from nearfuture.runtime import Budget, Busy, Dispatcher, Event, LiveStream
 from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.mailbox import Mailbox
 
-__all__ = ["Session", "Update"]
-
 _PIECE_S = 0.2  # of audio are resampled at once: meanwhile nobody else is served
 _LOOK_AGAIN_S = 0.05
 

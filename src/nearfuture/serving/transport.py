@@ -13,8 +13,6 @@ from websockets.protocol import State
 
 from nearfuture.serving.idle import IdleSockets
 
-__all__ = ["LOST", "HttpProtocol", "WebSocketProtocol"]
-
 LOST = "nearfuture.lost"
 """The extension of a websocket's scope with an `asyncio.Event`: set once the socket is gone."""
 

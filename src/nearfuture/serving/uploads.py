@@ -11,8 +11,6 @@ from typing import TypeVar
 
 from nearfuture.serving.limits import Refused
 
-__all__ = ["TURNS", "Upload", "Uploads"]
-
 T = TypeVar("T")
 
 TURNS = 4

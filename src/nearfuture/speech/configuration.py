@@ -11,8 +11,6 @@ from nearfuture.budget import Blueprint, Cell, ConvolutionShape
 from nearfuture.budget.cost import GATES
 from nearfuture.error import NearfutureError
 
-__all__ = ["RecognizerConfig"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class RecognizerConfig:

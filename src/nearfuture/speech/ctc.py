@@ -17,8 +17,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.layers.validation import check_batch
 from nearfuture.text import SUM_TOLERANCE, counted, frames_needed
 
-__all__ = ["CTCResult", "ctc_loss", "frames_needed", "unreachable"]
-
 
 def unreachable(target: Sequence[int], frames: int) -> str | None:
     """Why so many frames cannot spell a target; None where they can.

@@ -15,8 +15,6 @@ from torch import Tensor
 from nearfuture.error import NearfutureError
 from nearfuture.layers import Windowed
 
-__all__ = ["LogMel", "LogSpectrum", "hertz", "mel", "mel_filters"]
-
 
 def mel(hertz: float) -> float:
     """Mel of a frequency in Hz, in the form of HTK and Kaldi: `1127 ln(1 + f / 700)`.

@@ -9,8 +9,6 @@ from nearfuture.budget.presets import Preset
 from nearfuture.speech.configuration import RecognizerConfig
 from nearfuture.text import Vocabulary
 
-__all__ = ["PRESETS", "base", "deep_speech_2_deployed", "deep_speech_2_research", "small", "tiny"]
-
 
 def tiny(*, symbols: tuple[str, ...] | None = None) -> RecognizerConfig:
     """Two layers of 32: for tests and first steps; it learns little.

@@ -42,8 +42,6 @@ from nearfuture.speech.configuration import RecognizerConfig
 from nearfuture.speech.features import LogMel, LogSpectrum
 from nearfuture.text import Vocabulary
 
-__all__ = ["Recognizer"]
-
 _CELLS: dict[Cell, Callable[..., Recurrent]] = {
     "rnn": partial(RNN, nonlinearity="clipped_relu"),
     "gru": GRU,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["counted"]
-
 
 def counted(number: int, thing: str) -> str:
     """So many of a thing whose plural ends with s.

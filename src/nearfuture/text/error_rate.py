@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = ["ErrorRate", "Pair", "align", "character_errors", "word_errors"]
-
 Pair = tuple[str | None, str | None]
 """One place of an alignment: (said, written); None where one side has nothing."""
 

@@ -2,8 +2,6 @@
 
 import unicodedata
 
-__all__ = ["normalise"]
-
 # Typographic apostrophes, primes and accents that people type where an apostrophe is meant.
 _APOSTROPHES = "\u2018\u2019\u201b\u02bc\u02b9\u2032\uff07\u0060\u00b4"
 # Punctuation that stands between two words rather than inside or behind one.

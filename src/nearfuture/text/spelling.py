@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import pairwise
 
-__all__ = ["frames_needed"]
-
 
 def frames_needed(target: Sequence[Hashable]) -> int:
     """Fewest frames in which CTC can spell a target: its length plus its immediate repeats.

@@ -8,8 +8,6 @@ from html import escape
 
 from nearfuture.text.timed import Timed
 
-__all__ = ["Cue", "cues", "srt", "vtt"]
-
 PAUSE_MS = 800.0
 LONGEST_MS = 7000.0
 MOST_CHARACTERS = 84

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-__all__ = ["Timed", "ctm", "described", "textgrid"]
-
 
 class Timed(Protocol):
     """Anything that is said at a time: a word, a character."""

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 from nearfuture.error import NearfutureError
 
-__all__ = ["BLANK", "SUM_TOLERANCE", "Vocabulary"]
-
 BLANK = 0
 """The id of the CTC blank in every vocabulary."""
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["SpecAugment", "generators"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class SpecAugment:

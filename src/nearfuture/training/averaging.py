@@ -8,8 +8,6 @@ import torch
 
 from nearfuture.speech import Recognizer
 
-__all__ = ["Average"]
-
 
 class Average:
     """An exponential moving average of everything a model has learnt.

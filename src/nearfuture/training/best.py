@@ -17,8 +17,6 @@ from nearfuture.training.checkpoint import load_model
 from nearfuture.training.options import TrainingOptions
 from nearfuture.training.resumption import MAY_CHANGE
 
-__all__ = ["BEST", "CHECKPOINT", "WEIGHTS", "export_best", "recognizer_of"]
-
 BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
 

@@ -6,8 +6,6 @@ import platform
 
 import torch
 
-__all__ = ["multiplies_bfloat16"]
-
 
 def multiplies_bfloat16(device: torch.device) -> bool:
     """Whether a device has instructions for products in bfloat16.

@@ -23,8 +23,6 @@ from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.resumption import MAY_CHANGE
 
-__all__ = ["Checkpoint", "OtherTrainingError", "load_model"]
-
 _SCHEMA = 2
 _MODEL, _AVERAGE, _OPTIMIZER = "model.", "average.", "optimizer."
 

@@ -19,8 +19,6 @@ from nearfuture.training.distributed import join
 from nearfuture.training.request import Request
 from nearfuture.training.session import train
 
-__all__ = ["Company", "company", "gently"]
-
 _WISHES = (signal.SIGINT, signal.SIGTERM)
 
 

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from nearfuture.layers.ragged import mask
 
-__all__ = ["distillation_loss", "peak_first_loss"]
-
 
 def distillation_loss(
     student_log_probs: Tensor,

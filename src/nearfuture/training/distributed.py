@@ -17,8 +17,6 @@ from pathlib import Path
 import torch
 from torch import Tensor, distributed
 
-__all__ = ["Group", "join", "joined"]
-
 _PATIENCE = datetime.timedelta(hours=12)
 """Others wait while the first evaluates and exports; who dies is noticed at once all the same."""
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from torch import Tensor
 
-__all__ = ["blank_fraction", "emission_delay"]
-
 _BLANK = 0
 
 

@@ -12,8 +12,6 @@ from nearfuture.speech import Recognizer
 from nearfuture.text import ErrorRate, character_errors, word_errors
 from nearfuture.training.part import padded
 
-__all__ = ["evaluate"]
-
 
 @torch.no_grad()
 def evaluate(

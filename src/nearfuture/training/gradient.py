@@ -21,8 +21,6 @@ from nearfuture.training.options import TrainingOptions
 from nearfuture.training.part import Part
 from nearfuture.training.teacher import hears_alike
 
-__all__ = ["Gradients", "gradients", "statistics"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Gradients:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Log", "Speed"]
-
 
 class Log:
     """Writes figures by step to `folder/tensorboard`; nothing there until the first figure.

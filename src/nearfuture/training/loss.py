@@ -15,8 +15,6 @@ from nearfuture.speech import ctc_loss
 from nearfuture.training.distillation import distillation_loss, peak_first_loss
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["Sums", "sums"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:

@@ -35,8 +35,6 @@ from nearfuture.speech import RecognizerConfig
 from nearfuture.text import Vocabulary, counted
 from nearfuture.training.distributed import Group
 
-__all__ = ["Material", "Selection", "digits", "recordings", "select"]
-
 _APART = (0.05, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2)  # of the audio, until they are enough
 _LEAST_APART = 20  # recordings, of ten times as many
 _MOST_APART = 0.2  # of the recordings

@@ -8,8 +8,6 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, optim
 
-__all__ = ["Muon", "newton_schulz", "newton_schulz_dtype"]
-
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ITERATIONS = 5
 _EPS = 1e-7

@@ -11,8 +11,6 @@ from nearfuture.speech import Recognizer
 from nearfuture.training.muon import Muon
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["Optimizer"]
-
 
 class Optimizer:
     """Muon for the encoder's matrices, AdamW for its vectors, the lookahead and the output.

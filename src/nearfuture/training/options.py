@@ -10,8 +10,6 @@ from typing import Literal
 from nearfuture.error import NearfutureError
 from nearfuture.training.augmentation import SpecAugment
 
-__all__ = ["TrainingOptions"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:

@@ -15,8 +15,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
 from nearfuture.speech.ctc import unreachable
 
-__all__ = ["Part", "padded"]
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Part:

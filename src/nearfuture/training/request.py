@@ -16,8 +16,6 @@ from nearfuture.speech import PRESETS, RecognizerConfig
 from nearfuture.training.augmentation import SpecAugment
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["BIDIRECTIONAL", "STREAMING", "Request"]
-
 BIDIRECTIONAL, STREAMING = "bidirectional", "streaming"
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["MAY_CHANGE", "said"]
-
 _FROM_STEPS = ("steps", "warmup", "watch_every", "report_every", "save_every")
 _ROUNDING = ("threads", "processes", "newton_schulz", "bfloat16")
 

@@ -26,8 +26,6 @@ from nearfuture.training.request import BIDIRECTIONAL, Request
 from nearfuture.training.teacher import fingerprint, inherit
 from nearfuture.training.trainer import Progress, Trainer
 
-__all__ = ["Interruption", "Note", "Outcome", "train"]
-
 _SLOW_BFLOAT16 = (
     "this processor has no instructions for bfloat16: a step takes longer with --bfloat16 than "
     "without"

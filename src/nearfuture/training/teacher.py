@@ -10,8 +10,6 @@ from nearfuture.error import NearfutureError
 from nearfuture.speech import Recognizer
 from nearfuture.training.options import TrainingOptions
 
-__all__ = ["check_teacher", "fingerprint", "hears_alike", "inherit"]
-
 
 def check_teacher(teacher: Recognizer | None, model: Recognizer, options: TrainingOptions) -> None:
     """Refuse a teacher that cannot teach this model, or options without one.

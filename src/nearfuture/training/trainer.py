@@ -35,8 +35,6 @@ from nearfuture.training.part import Part
 from nearfuture.training.resumption import said
 from nearfuture.training.teacher import check_teacher, fingerprint
 
-__all__ = ["Progress", "Trainer"]
-
 _BATCHES_FOR_FEATURES = 4  # which their normalisation is fitted to
 _BATCHES_TRIED = 64  # to find those
 

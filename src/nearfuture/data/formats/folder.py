@@ -11,8 +11,6 @@ from pathlib import Path
 from nearfuture.data.formats.plain_text import NotText, Said, read_text
 from nearfuture.data.item import SPLITS, Collector, split_named
 
-__all__ = ["AUDIO", "read"]
-
 _READABLE = "wav flac ogg opus oga mp3 aiff aif aifc au w64 rf64 caf"
 _MEDIA = "m4a mp4 mov 3gp mkv webm aac wma amr"  # with the extra of that name; named without
 AUDIO = frozenset(f".{ending}" for ending in f"{_READABLE} {_MEDIA} sph".split())

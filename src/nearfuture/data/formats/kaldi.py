@@ -8,8 +8,6 @@ from nearfuture.data.formats.plain_text import Said
 from nearfuture.data.item import Collector, split_named
 from nearfuture.error import NearfutureError
 
-__all__ = ["is_folder", "read"]
-
 
 def is_folder(path: Path) -> bool:
     """Whether it is one, or holds some, e.g. train and test."""

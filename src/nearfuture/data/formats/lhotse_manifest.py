@@ -15,8 +15,6 @@ from nearfuture.data.formats.plain_text import check_pointer
 from nearfuture.data.item import Collector, as_fields, split_named
 from nearfuture.error import NearfutureError
 
-__all__ = ["CUTS", "is_file", "is_folder", "read", "read_folder", "the_library"]
-
 CUTS = "cuts.jsonl.gz"
 """The file in which `nearfuture data import` writes a corpus."""
 

@@ -9,8 +9,6 @@ from pathlib import Path
 from nearfuture.data.formats.plain_text import lines, read_text
 from nearfuture.data.item import Collector, as_fields
 
-__all__ = ["is_file", "read"]
-
 _KNOWN = {"audio_filepath", "text", "duration", "offset", "speaker", "split"}
 
 

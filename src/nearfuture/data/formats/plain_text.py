@@ -7,8 +7,6 @@ from pathlib import Path
 from nearfuture.data.item import Collector, Kind
 from nearfuture.error import NearfutureError
 
-__all__ = ["NotText", "Said", "check_pointer", "decoded", "lines", "read_text"]
-
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 
 

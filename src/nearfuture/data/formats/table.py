@@ -12,8 +12,6 @@ from nearfuture.data.formats.plain_text import read_text
 from nearfuture.data.item import Collector, says_nothing
 from nearfuture.error import NearfutureError
 
-__all__ = ["read"]
-
 _DELIMITERS = "\t,;|"
 _NAMES = {
     "path": ("path", "audio", "file", "audio_filepath", "filename", "file_name", "wav"),

@@ -10,8 +10,6 @@ from starlette.responses import JSONResponse
 from nearfuture.error import NearfutureError
 from nearfuture.serving.limits import Refused
 
-__all__ = ["OpenAIError"]
-
 _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
     408: {"Connection": "close"},  # what else is on its way is read no more

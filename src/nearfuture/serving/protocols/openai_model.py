@@ -6,8 +6,6 @@ from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
 
-__all__ = ["chosen"]
-
 _THEIRS = ("whisper-", "gpt-")
 """OpenAI's own models for speech; clients often cannot be told another name."""
 

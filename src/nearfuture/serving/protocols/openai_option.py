@@ -14,8 +14,6 @@ from typing import Any
 from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 
-__all__ = ["as_language", "refuse_options"]
-
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
 
 

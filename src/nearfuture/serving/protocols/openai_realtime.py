@@ -23,8 +23,6 @@ from nearfuture.serving.protocols.realtime_hearing import Hearing
 from nearfuture.serving.protocols.realtime_settings import RealtimeSettings
 from nearfuture.serving.service import Service
 
-__all__ = ["routes"]
-
 _LONGEST_IDENTIFIER = 512
 _READ = {
     "session.update": ("session",),

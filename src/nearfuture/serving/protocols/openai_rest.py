@@ -28,8 +28,6 @@ from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
 from nearfuture.serving.uploads import Upload
 
-__all__ = ["routes"]
-
 # What a form may keep in memory, each of as many as there may be connections.
 _MOST_FIELDS = 32
 _FIELD_BYTES = 1 << 14

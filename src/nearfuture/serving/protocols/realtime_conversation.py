@@ -8,8 +8,6 @@ from typing import Any, TypeAlias
 from nearfuture.serving.protocols.realtime_settings import Dialect
 from nearfuture.serving.session import Update
 
-__all__ = ["Conversation", "ServerEvent"]
-
 ServerEvent: TypeAlias = dict[str, Any]
 """One message to the client, without its `event_id`."""
 

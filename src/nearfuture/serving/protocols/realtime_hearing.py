@@ -14,8 +14,6 @@ from nearfuture.serving.protocols.realtime_settings import Dialect, RealtimeSett
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session
 
-__all__ = ["Hearing"]
-
 
 class Hearing:
     """What a client has appended, and what is understood of it; close it.

@@ -10,8 +10,6 @@ from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_option import as_language, refuse_options
 
-__all__ = ["DEFAULT_SILENCE_MS", "Dialect", "RealtimeSettings"]
-
 Dialect: TypeAlias = Literal["ga", "beta"]
 """`ga` says `session.update`, `beta` (2024 and 2025) says `transcription_session.update`."""
 

@@ -22,8 +22,6 @@ from nearfuture.serving.pcm import PcmReader, as_rate, json_text
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
 
-__all__ = ["SUBPROTOCOL", "VERSION", "routes"]
-
 VERSION = 1
 SUBPROTOCOL = f"nearfuture.stream.v{VERSION}"
 

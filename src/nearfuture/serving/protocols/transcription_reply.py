@@ -12,8 +12,6 @@ from typing import Any
 from nearfuture.decoding import Word
 from nearfuture.text.subtitles import Cue, cues, srt, vtt
 
-__all__ = ["Heard", "event", "formatted", "verbose"]
-
 _MEDIA_TYPES = {"json": "application/json", "verbose_json": "application/json", "vtt": "text/vtt"}
 
 

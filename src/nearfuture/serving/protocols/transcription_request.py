@@ -11,8 +11,6 @@ from nearfuture.serving.limits import shown
 from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.protocols.openai_option import as_language, refuse_options
 
-__all__ = ["FORMATS", "TranscriptionRequest"]
-
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")
 _GRANULARITIES = "timestamp_granularities"

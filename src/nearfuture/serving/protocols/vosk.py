@@ -23,8 +23,6 @@ from nearfuture.serving.protocols.vosk_message import Command, Config, parse, pa
 from nearfuture.serving.service import KEY_PROTOCOL, Service
 from nearfuture.serving.session import Session, Update
 
-__all__ = ["DEFAULT_RATE", "routes"]
-
 DEFAULT_RATE = 8000
 """Of clients that send no config: vosk-server's own default."""
 

@@ -16,8 +16,6 @@ from nearfuture.decoding import Word
 from nearfuture.serving.limits import Refused, shown
 from nearfuture.serving.pcm import as_rate
 
-__all__ = ["Command", "Config", "Control", "parse", "partial", "result"]
-
 
 class Command(Enum):
     """What is demanded: `EOF`, the last result; `RESET`, a result and a fresh start."""

@@ -13,10 +13,10 @@ import torch
 
 from nearfuture.export import export_bundle
 from nearfuture.layers import SequenceBatchNorm
+from nearfuture.model import Recognizer, RecognizerConfig, deep_speech_2_deployed
 from nearfuture.runtime import Bundle
 from nearfuture.runtime.precision import LOW_PRECISIONS
 from nearfuture.runtime.processor import offered
-from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
 
 FOLDER = Path("runs/deep-speech-2-deployed")
 SEED = 0

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-CLIP = ROOT / "src/nearfuture/samples/flite-rms-3602.flac"
+CLIP = ROOT / "src/nearfuture/assets/samples/flite-rms-3602.flac"
 BATCHES = (2, 5, 16, 33)
 ROWS = 6  # that are heard alone as well
 QUANTA = 8

@@ -26,7 +26,7 @@ from rich.table import Table
 from torch import nn
 
 from nearfuture.data.augmentation import Augmentation
-from nearfuture.speech import PRESETS, Recognizer, ctc_loss
+from nearfuture.model import PRESETS, Recognizer, ctc_loss
 from nearfuture.training import TrainingOptions
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer

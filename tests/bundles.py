@@ -9,7 +9,7 @@ from typing import Any
 
 from safetensors.torch import load_file
 
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from tests.waveform import tiny_model
 
 FOLDER = Path(__file__).parent / "bundles"

@@ -7,8 +7,8 @@ import torch
 from hypothesis import settings
 
 from nearfuture.data import DigitRecordings, corpus_folder
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Model, load
-from nearfuture.speech import Recognizer
 from tests import bundles
 
 settings.register_profile("nearfuture", derandomize=True, deadline=None)

@@ -14,7 +14,7 @@ PACKAGE = "nearfuture"
 SOURCE = Path(nearfuture.__file__).parent
 
 RUNTIME_AND_BELOW = {"runtime", "audio", "budget", "decoding", "text"}
-LEARNING = {"data", "training", "export", "speech", "layers"}
+LEARNING = {"data", "training", "export", "model", "layers"}
 # Folder → folders that it may import, besides itself and `error`; None: anything.
 TABLE: dict[str, set[str] | None] = {
     "budget": set(),
@@ -27,7 +27,7 @@ TABLE: dict[str, set[str] | None] = {
     "layers": {"budget"},
     "laws": {"layers", "budget"},
     "audit": {"budget", "runtime"},
-    "speech": {"layers", "text", "budget"},
+    "model": {"layers", "text", "budget"},
     "evaluation": {"data"} | RUNTIME_AND_BELOW,
     "data": LEARNING | RUNTIME_AND_BELOW,
     "training": LEARNING | RUNTIME_AND_BELOW,
@@ -117,7 +117,7 @@ def test_the_table_is_kept() -> None:
         ("budget/plan.py", "import numpy"),
         ("budget/deep/plan.py", "from ...layers import Serial"),
         ("layers/gru.py", "def f():\n    from nearfuture.runtime import load"),
-        ("layers/gru.py", "if TYPE_CHECKING:\n    from nearfuture.speech import Recognizer"),
+        ("layers/gru.py", "if TYPE_CHECKING:\n    from nearfuture.model import Recognizer"),
         ("runtime/engine.py", "def f():\n    import torch"),
         ("cli/train.py", "import torch"),
         ("cli/train.py", "from lhotse import CutSet"),
@@ -141,7 +141,7 @@ def test_a_planted_violation_is_found(tmp_path: Path, file: str, line: str) -> N
         ("budget/plan.py", "from nearfuture import NearfutureError, ReceptiveField, __version__"),
         ("budget/plan.py", "from .cost import Cost"),
         ("runtime/engine.py", "import numpy\nfrom nearfuture.decoding import greedy"),
-        ("training/loop.py", "import torch\nfrom nearfuture.speech import Recognizer"),
+        ("training/loop.py", "import torch\nfrom nearfuture.model import Recognizer"),
         ("cli/train.py", "def train():\n    import torch\n    from nearfuture import training"),
     ],
 )

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from nearfuture.model import Recognizer, tiny
 from nearfuture.runtime import Event, Model
-from nearfuture.speech import Recognizer, tiny
 
 RATE = 8000
 

@@ -1,4 +1,4 @@
-"""Makes the clips in src/nearfuture/samples: synthetic voices, and strings of real recordings.
+"""Makes the clips in src/nearfuture/assets/samples: synthetic voices, strings of real recordings.
 
     python tools/make_samples.py synthetic  (needs flite 2.2 and espeak-ng 1.51 on the path)
     python tools/make_samples.py people     (needs the corpus fsdd under NEARFUTURE_CORPORA)
@@ -22,7 +22,7 @@ from nearfuture.audio import read, resample
 from nearfuture.data import DigitRecordings
 from nearfuture.data.digits import HELD_OUT
 
-FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "samples"
+FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "assets" / "samples"
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 
 # synthesizer, voice, digits, rate in Hz

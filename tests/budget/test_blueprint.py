@@ -8,8 +8,8 @@ import pytest
 
 from nearfuture.budget import Blueprint, ConvolutionShape, deep_speech_2_deployed
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer
-from nearfuture.speech.presets import small
+from nearfuture.model import Recognizer
+from nearfuture.model.presets import small
 
 
 def parameters(plan: Blueprint) -> int:

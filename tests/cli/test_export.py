@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from nearfuture.cli import main
+from nearfuture.model import Recognizer, tiny
 from nearfuture.runtime import load
-from nearfuture.speech import Recognizer, tiny
 from nearfuture.training import Checkpoint, TrainingOptions, load_model
 from nearfuture.training.averaging import Average
 from nearfuture.training.best import recognizer_of

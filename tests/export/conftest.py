@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from tests import bundles
 
 

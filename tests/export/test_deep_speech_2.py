@@ -10,13 +10,13 @@ import torch
 
 from nearfuture.export import export_bundle
 from nearfuture.layers import SequenceBatchNorm
-from nearfuture.runtime import load
-from nearfuture.speech import (
+from nearfuture.model import (
     Recognizer,
     RecognizerConfig,
     deep_speech_2_deployed,
     deep_speech_2_research,
 )
+from nearfuture.runtime import load
 from tests.waveform import assert_stream_equals_torch, signals
 
 

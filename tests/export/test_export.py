@@ -18,8 +18,8 @@ from nearfuture.export.offline import OfflineGraph
 from nearfuture.export.verification import TOLERANCE
 from nearfuture.export.weights import SMALLEST
 from nearfuture.layers import GRU, Bidirectional
+from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.runtime import Bundle, OfflineEngine
-from nearfuture.speech import Recognizer, RecognizerConfig
 from tests import bundles
 from tests.bundles import FOLDER as COMMITTED
 from tests.waveform import assert_close, signals, torch_log_probs

@@ -23,12 +23,12 @@ from nearfuture.export.comparison import compare
 from nearfuture.export.products import products
 from nearfuture.export.sounds import bundled_sounds
 from nearfuture.export.twin import GRAPHS, twin_files, write_twin
+from nearfuture.model import Recognizer, RecognizerConfig, deep_speech_2_deployed
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.engine import row
 from nearfuture.runtime.precision import FLOAT32
 from nearfuture.runtime.processor import UnsupportedPrecision
-from nearfuture.speech import Recognizer, RecognizerConfig, deep_speech_2_deployed
 from tests.export.test_deep_speech_2 import settled
 from tests.prepared import prepared
 from tests.processor import OFFERED, offers

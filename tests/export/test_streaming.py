@@ -10,7 +10,7 @@ from torch import Tensor
 from nearfuture.error import NearfutureError
 from nearfuture.export.streaming import FinishGraph, StepGraph
 from nearfuture.layers import Convolution, Serial
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from tests.waveform import assert_close, signals, torch_log_probs
 
 

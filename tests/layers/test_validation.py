@@ -23,7 +23,7 @@ from nearfuture.layers import (
     validation,
 )
 from nearfuture.layers.state import batch_size
-from nearfuture.speech import LogMel, Recognizer, RecognizerConfig
+from nearfuture.model import LogMel, Recognizer, RecognizerConfig
 
 X = torch.arange(24.0).reshape(2, 3, 4)
 LAYERS: dict[str, StreamingLayer] = {

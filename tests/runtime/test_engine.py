@@ -8,9 +8,9 @@ import pytest
 
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.export.verification import run_ragged
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, OfflineEngine
 from nearfuture.runtime.engine import State, row
-from nearfuture.speech import Recognizer
 from tests.runtime.states import gather, scatter
 from tests.waveform import assert_close, signals, torch_log_probs
 

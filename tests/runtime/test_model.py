@@ -8,8 +8,8 @@ import pytest
 from nearfuture.audio import resample
 from nearfuture.decoding import Greedy, text
 from nearfuture.error import NearfutureError, NotStreamable
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Model, load
-from nearfuture.speech import Recognizer
 from tests.waveform import hear, signals, torch_log_probs
 
 SPEECH = signals()["speech"]

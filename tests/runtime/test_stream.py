@@ -8,8 +8,8 @@ import pytest
 
 from nearfuture.audio import LiveResampler
 from nearfuture.error import NearfutureError
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Event, Model
-from nearfuture.speech import Recognizer
 from tests.chain import cuts
 from tests.waveform import (
     Heard,

@@ -8,7 +8,7 @@ import pytest
 
 from nearfuture.audio import read
 
-FOLDER = files("nearfuture") / "samples"
+FOLDER = files("nearfuture") / "assets" / "samples"
 ROWS = list(
     csv.DictReader((FOLDER / "manifest.tsv").read_text("utf-8").splitlines(), delimiter="\t")
 )

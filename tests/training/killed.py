@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from nearfuture.data import Batch
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training import Progress, Trainer, TrainingOptions, evaluate
 from tests.training.tones import CONFIG, sentences
 

@@ -10,7 +10,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training import Checkpoint, TrainingOptions, load_model
 from nearfuture.training.averaging import Average
 from nearfuture.training.checkpoint import OtherTrainingError

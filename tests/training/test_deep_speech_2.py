@@ -17,13 +17,13 @@ from nearfuture.data import DigitRecordings, Utterance, load_utterances, read_so
 from nearfuture.data.digits import symbols
 from nearfuture.laws.stream import streamed, whole
 from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
-from nearfuture.runtime.bundle import MODELS
-from nearfuture.speech import (
+from nearfuture.model import (
     Recognizer,
     RecognizerConfig,
     deep_speech_2_deployed,
     deep_speech_2_research,
 )
+from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import Trainer, TrainingOptions
 from nearfuture.training.part import padded
 from tests.laws.cuts import random_partition

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from nearfuture.data import Utterance
-from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.training import evaluate
 from tests.training.tones import CONFIG, sentences, spoken
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training import Batch, Trainer, TrainingOptions
 from nearfuture.training.emission import blank_fraction, emission_delay
 from nearfuture.training.log import Log

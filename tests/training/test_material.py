@@ -9,7 +9,7 @@ import soundfile
 
 from nearfuture.data import Limits
 from nearfuture.error import NearfutureError
-from nearfuture.speech import tiny
+from nearfuture.model import tiny
 from nearfuture.training import Group
 from nearfuture.training.material import Material, Selection, recordings, select
 

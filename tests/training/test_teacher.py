@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 import torch
 
-from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.training.teacher import hears_alike, inherit
 
 CONFIG = RecognizerConfig(symbols=tuple("ab"), hidden=12, layers=2, frames=(0, 3), mel_bins=20)

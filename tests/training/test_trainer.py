@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nearfuture.data import Skipped, Utterance
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer, RecognizerConfig, tiny
+from nearfuture.model import Recognizer, RecognizerConfig, tiny
 from nearfuture.training import (
     Batch,
     Batches,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearfuture.data import Batch, Utterance
-from nearfuture.speech import RecognizerConfig
+from nearfuture.model import RecognizerConfig
 
 LETTERS = {"a": (697, 1209), "b": (770, 1336), "c": (852, 1477), "d": (941, 1633)}
 RATE = 8000

@@ -13,7 +13,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training import Progress, SpecAugment, Trainer, TrainingOptions
 from nearfuture.training.distributed import Group, join
 from tests.patience import PATIENCE_S

@@ -74,7 +74,7 @@ def demo() -> None:
     from nearfuture.runtime import load
 
     console = Console()
-    with as_file(files("nearfuture") / "samples") as folder:
+    with as_file(files("nearfuture") / "assets" / "samples") as folder:
         people = _bundled(folder / "people", "speaker")
         synthetic = _bundled(folder, "voice")
     twin = load(f"digits-{_BIDIRECTIONAL}")

@@ -25,9 +25,9 @@ from nearfuture.export.twin import twin_files
 from nearfuture.export.verification import verify
 from nearfuture.export.weights import WeightFile
 from nearfuture.layers import Recurrent
+from nearfuture.model import Recognizer
 from nearfuture.runtime.manifest import Manifest, StoredFile
 from nearfuture.runtime.precision import LOW_PRECISIONS
-from nearfuture.speech import Recognizer
 
 _FILES = (
     "model.json",
@@ -174,7 +174,7 @@ def quantum_samples(model: Recognizer) -> tuple[int, int]:
     A quantum makes exactly one more frame possible. The first is what is left of the first frame's
     window when whole quanta are taken off, so that every later one ends where a frame appears.
 
-    >>> from nearfuture.speech import tiny
+    >>> from nearfuture.model import tiny
     >>> quantum_samples(Recognizer(tiny()))
     (320, 120)
     """

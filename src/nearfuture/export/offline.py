@@ -23,7 +23,7 @@ from nearfuture.layers import (
     Windowed,
 )
 from nearfuture.layers.cell import CLIP
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 
 
 class OfflineGraph(nn.Module):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nearfuture.audio import read, resample
 from nearfuture.error import NearfutureError
 
-_SAMPLES = Path(__file__).parents[1] / "samples"
+_SAMPLES = Path(__file__).parents[1] / "assets" / "samples"
 _LOUDNESS = (0.001, 0.03, 0.3)
 
 Samples = NDArray[np.float32]

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from nearfuture.error import NearfutureError
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, OfflineEngine
 from nearfuture.runtime.engine import row
-from nearfuture.speech import Recognizer
 
 TOLERANCE = 1e-4
 """Largest difference of a log-probability between torch and ONNX Runtime, both in float32."""

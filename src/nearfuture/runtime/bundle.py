@@ -20,7 +20,7 @@ from nearfuture.runtime.manifest import Manifest, StoredFile
 from nearfuture.runtime.precision import FLOAT32, graph_name
 
 MANIFEST = "model.json"
-MODELS = Path(__file__).parents[1] / "models"
+MODELS = Path(__file__).parents[1] / "assets" / "models"
 LARGEST_MANIFEST = 1 << 20  # bytes
 
 _GRAPHS = {"streaming": ("step.onnx", "finish.onnx"), "bidirectional": ("offline.onnx",)}

@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 
 
 class Average:

@@ -11,8 +11,8 @@ from safetensors.torch import load_file
 
 from nearfuture.error import NearfutureError
 from nearfuture.export import export_bundle
+from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.runtime import Bundle
-from nearfuture.speech import Recognizer, RecognizerConfig
 from nearfuture.training.checkpoint import load_model
 from nearfuture.training.options import TrainingOptions
 from nearfuture.training.resumption import MAY_CHANGE

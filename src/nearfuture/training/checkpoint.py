@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.resumption import MAY_CHANGE

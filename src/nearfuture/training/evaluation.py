@@ -8,7 +8,7 @@ import torch
 
 from nearfuture.data import Utterance
 from nearfuture.decoding import Greedy, text
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.text import ErrorRate, character_errors, word_errors
 from nearfuture.training.part import padded
 

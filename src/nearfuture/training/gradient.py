@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training.augmentation import generators
 from nearfuture.training.distributed import Group
 from nearfuture.training.emission import blank_fraction, emission_delay

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from nearfuture.speech import ctc_loss
+from nearfuture.model import ctc_loss
 from nearfuture.training.distillation import distillation_loss, peak_first_loss
 from nearfuture.training.options import TrainingOptions
 

@@ -31,7 +31,7 @@ from nearfuture.data.item import Item
 from nearfuture.data.report import Report
 from nearfuture.data.split import SplitBy, assign_splits
 from nearfuture.error import NearfutureError
-from nearfuture.speech import RecognizerConfig
+from nearfuture.model import RecognizerConfig
 from nearfuture.text import Vocabulary, counted
 from nearfuture.training.distributed import Group
 

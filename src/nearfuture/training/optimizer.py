@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from torch import Tensor, optim
 
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training.muon import Muon
 from nearfuture.training.options import TrainingOptions
 

@@ -12,8 +12,8 @@ from torch import Tensor
 from nearfuture.data import Utterance
 from nearfuture.data.batches import Batch, Skipped
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer
-from nearfuture.speech.ctc import unreachable
+from nearfuture.model import Recognizer
+from nearfuture.model.ctc import unreachable
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,8 +11,8 @@ from pathlib import Path
 from nearfuture.budget.presets import Preset
 from nearfuture.data.limits import LONGEST_S
 from nearfuture.error import NearfutureError
+from nearfuture.model import PRESETS, RecognizerConfig
 from nearfuture.runtime import Bundle
-from nearfuture.speech import PRESETS, RecognizerConfig
 from nearfuture.training.augmentation import SpecAugment
 from nearfuture.training.options import TrainingOptions
 

@@ -14,7 +14,7 @@ from nearfuture.data import Limits, Skipped, Utterance
 from nearfuture.data.digits import symbols
 from nearfuture.data.report import Report
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.training import material
 from nearfuture.training.best import export_best, recognizer_of
 from nearfuture.training.bfloat16 import multiplies_bfloat16

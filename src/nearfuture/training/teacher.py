@@ -7,7 +7,7 @@ import hashlib
 import torch
 
 from nearfuture.error import NearfutureError
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training.options import TrainingOptions
 
 
@@ -46,7 +46,7 @@ def inherit(model: Recognizer, teacher: Recognizer) -> None:
     Every parameter of the teacher, and the normalisation of its features, whose place and shape the
     model has; what only the model has, its lookahead, stays as it is.
 
-    >>> from nearfuture.speech import RecognizerConfig
+    >>> from nearfuture.model import RecognizerConfig
     >>> config = RecognizerConfig(symbols=("a",), hidden=8, layers=1, frames=(0, 2))
     >>> model, teacher = Recognizer(config), Recognizer(config.twin())
     >>> inherit(model, teacher)
@@ -65,7 +65,7 @@ def inherit(model: Recognizer, teacher: Recognizer) -> None:
 def hears_alike(teacher: Recognizer, model: Recognizer) -> bool:
     """Whether both make the same features of the same samples, so that once is enough.
 
-    >>> from nearfuture.speech import RecognizerConfig
+    >>> from nearfuture.model import RecognizerConfig
     >>> config = RecognizerConfig(symbols=("a",), hidden=8, layers=1)
     >>> hears_alike(Recognizer(config.twin()), Recognizer(config))
     True

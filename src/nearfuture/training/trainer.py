@@ -22,7 +22,7 @@ from torch import Tensor
 from nearfuture.data import Batches, Skipped
 from nearfuture.error import NearfutureError
 from nearfuture.layers import SequenceBatchNorm
-from nearfuture.speech import Recognizer
+from nearfuture.model import Recognizer
 from nearfuture.training.averaging import Average
 from nearfuture.training.checkpoint import Checkpoint
 from nearfuture.training.distributed import Group

@@ -15,7 +15,7 @@ from nearfuture.budget import ConvolutionShape, algorithmic_latency
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.laws.stream import single_frames, streamed, whole
 from nearfuture.layers import StreamingLayer
-from nearfuture.speech import Recognizer, RecognizerConfig, small, tiny
+from nearfuture.model import Recognizer, RecognizerConfig, small, tiny
 from tests.laws.cuts import random_partition
 
 SMALL = RecognizerConfig(symbols=tuple("abc"), hidden=6, layers=2, frames=(0, 2, 5), dropout=0.0)

@@ -1,16 +1,16 @@
 """Speech on top of the layers: features, acoustic models and the CTC loss."""
 
-from nearfuture.speech.configuration import RecognizerConfig
-from nearfuture.speech.ctc import CTCResult, ctc_loss, frames_needed
-from nearfuture.speech.features import LogMel, LogSpectrum
-from nearfuture.speech.presets import (
+from nearfuture.model.configuration import RecognizerConfig
+from nearfuture.model.ctc import CTCResult, ctc_loss, frames_needed
+from nearfuture.model.features import LogMel, LogSpectrum
+from nearfuture.model.presets import (
     PRESETS,
     deep_speech_2_deployed,
     deep_speech_2_research,
     small,
     tiny,
 )
-from nearfuture.speech.recognizer import Recognizer
+from nearfuture.model.recognizer import Recognizer
 
 __all__ = [
     "PRESETS",

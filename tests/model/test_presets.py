@@ -19,7 +19,7 @@ from nearfuture.layers import (
     SequenceBatchNorm,
     Serial,
 )
-from nearfuture.speech import (
+from nearfuture.model import (
     PRESETS,
     Recognizer,
     RecognizerConfig,

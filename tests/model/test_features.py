@@ -16,8 +16,8 @@ from torch import Tensor
 from nearfuture import laws
 from nearfuture.error import NearfutureError
 from nearfuture.laws.stream import single_frames, streamed, until, whole
-from nearfuture.speech import LogMel, LogSpectrum
-from nearfuture.speech.features import hertz, mel, mel_filters
+from nearfuture.model import LogMel, LogSpectrum
+from nearfuture.model.features import hertz, mel, mel_filters
 from tests.laws.cuts import random_partition
 
 WINDOWS = ("hann", "hamming", "povey", "rectangular")

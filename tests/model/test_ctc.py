@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from nearfuture.error import NearfutureError
-from nearfuture.speech import ctc_loss, frames_needed
+from nearfuture.model import ctc_loss, frames_needed
 
 
 def uniform(frames: int, symbols: int = 3) -> Tensor:

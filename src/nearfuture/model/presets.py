@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nearfuture import budget
 from nearfuture.budget.presets import Preset
-from nearfuture.speech.configuration import RecognizerConfig
+from nearfuture.model.configuration import RecognizerConfig
 from nearfuture.text import Vocabulary
 
 

@@ -38,8 +38,8 @@ from nearfuture.layers import (
     StreamingLayer,
 )
 from nearfuture.layers.cell import CLIP
-from nearfuture.speech.configuration import RecognizerConfig
-from nearfuture.speech.features import LogMel, LogSpectrum
+from nearfuture.model.configuration import RecognizerConfig
+from nearfuture.model.features import LogMel, LogSpectrum
 from nearfuture.text import Vocabulary
 
 _CELLS: dict[Cell, Callable[..., Recurrent]] = {

@@ -6,8 +6,8 @@ import torch
 
 from nearfuture import laws
 from nearfuture.error import NearfutureError
-from nearfuture.speech import LogMel, LogSpectrum
-from nearfuture.speech.features import mel_filters
+from nearfuture.model import LogMel, LogSpectrum
+from nearfuture.model.features import mel_filters
 
 
 def sound(samples: int) -> np.ndarray:

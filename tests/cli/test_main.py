@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from cyclopts import App
 
 import nearfuture
-import nearfuture.cli
 from nearfuture.cli import main
 from nearfuture.error import NearfutureError
 from tests.patience import PATIENCE_S
@@ -24,10 +24,10 @@ def run(*arguments: str) -> int:
 def plant(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     """Every command raises this."""
 
-    def app(arguments: Sequence[str], **_: Any) -> None:
+    def run_nothing(self: App, tokens: Sequence[str], **_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(nearfuture.cli, "app", app)
+    monkeypatch.setattr(App, "__call__", run_nothing)
 
 
 def test_a_mistake_is_one_line_and_exit_code_2(
@@ -36,6 +36,14 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     plant(monkeypatch, NearfutureError("the value, the limit and the fix"))
     assert run("budget") == 2
     assert capsys.readouterr() == ("", "nearfuture: the value, the limit and the fix\n")
+
+
+def test_a_mistake_in_the_library_names_the_flag(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(monkeypatch, NearfutureError("`hop_ms` is above 0, not -1", parameter="hop_ms"))
+    assert run("budget") == 2
+    assert capsys.readouterr().err == "nearfuture: --hop-ms is above 0, not -1\n"
 
 
 def test_an_interrupt_is_quiet_and_exit_code_130(

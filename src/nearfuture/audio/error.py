@@ -10,6 +10,8 @@ from nearfuture.error import NearfutureError
 class AudioError(NearfutureError):
     """A recording that cannot be read: which, why, and what was found instead."""
 
+    code = "damaged"
+
 
 class CutOff(AudioError):  # noqa: N818 - what it says, not that it failed
     """A recording whose end, or whose middle, is missing."""

@@ -21,6 +21,8 @@ Array = NDArray[Any]
 class CannotRun(NearfutureError):  # noqa: N818 - what it says
     """The model does not take this input: of this length, with so many rows, or at all."""
 
+    code = "unsupported"
+
 
 class Target(ABC):
     """Something that is called with arrays.

@@ -14,6 +14,7 @@ from nearfuture.cli.data import data
 from nearfuture.cli.demo import demo
 from nearfuture.cli.evaluate import evaluate
 from nearfuture.cli.export import export
+from nearfuture.cli.flags import explain
 from nearfuture.cli.listen import listen
 from nearfuture.cli.measure import measure
 from nearfuture.cli.quantize import quantize
@@ -56,17 +57,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     What the machine refuses, such as a full disk, is one line and exit code 1.
 
     Args:
-        arguments: those of the process unless given.
+        arguments: What was typed after the name of the program; by default that of the process.
     """
+    tokens = sys.argv[1:] if arguments is None else arguments
     fit_streams()
     try:
         try:
-            app(sys.argv[1:] if arguments is None else arguments, console=Console())
+            app(tokens, console=Console())
         except SystemExit:
             sys.stdout.flush()  # while a reader who has left can still be noticed
             raise
     except NearfutureError as error:
-        complain(str(error))
+        complain(explain(error, app, tokens))
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

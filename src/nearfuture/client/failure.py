@@ -5,3 +5,5 @@ from nearfuture.error import NearfutureError
 
 class ServerError(NearfutureError):
     """A server cannot be reached, refuses, breaks its protocol or leaves too early."""
+
+    code = "unavailable"

@@ -31,6 +31,8 @@ class Busy(NearfutureError):  # noqa: N818 - what it says, not that it failed
 again when one has ended, or ask another server
     """
 
+    code = "busy"
+
     def __init__(self, *, streams: int, most_streams: int, load: float, limit: float) -> None:
         self.streams, self.most_streams = streams, most_streams
         self.load, self.limit = load, limit

@@ -32,6 +32,8 @@ _BATCHES = (2, 3, 4, 5, 7, 8, 16, 33)
 class UnsupportedPrecision(NearfutureError):  # noqa: N818 - what it says, not that it failed
     """In this precision rows are no strangers on this processor, so that it is not offered here."""
 
+    code = "unsupported"
+
 
 @cache
 def offered() -> tuple[str, ...]:

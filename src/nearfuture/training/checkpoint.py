@@ -36,6 +36,8 @@ class OtherTrainingError(NearfutureError):
             of what is configured about the model.
     """
 
+    code = "conflict"
+
     def __init__(self, path: Path, changes: Mapping[str, tuple[Any, Any]]) -> None:
         self.path, self.changes = path, changes
         told = ", ".join(f"{key}: {before} → {now}" for key, (before, now) in changes.items())

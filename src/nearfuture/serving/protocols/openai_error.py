@@ -34,8 +34,8 @@ class OpenAIError(NearfutureError):
     def __init__(
         self, message: str, *, param: str | None = None, code: str | None = None, status: int = 400
     ) -> None:
-        super().__init__(message)
-        self.param, self.code, self.status = param, code, status
+        super().__init__(message, parameter=param)
+        self.openai_code, self.status = code, status
 
     @classmethod
     def of(cls, error: NearfutureError) -> OpenAIError:
@@ -49,7 +49,12 @@ class OpenAIError(NearfutureError):
     def fields(self) -> dict[str, Any]:
         """What stands under `error`."""
         kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        return {"message": str(self), "type": kind, "param": self.param, "code": self.code}
+        return {
+            "message": str(self),
+            "type": kind,
+            "param": self.parameter,
+            "code": self.openai_code,
+        }
 
     def response(self, headers: Mapping[str, str] | None = None) -> JSONResponse:
         """As an HTTP reply, with what a client does next in its headers."""

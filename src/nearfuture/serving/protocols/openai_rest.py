@@ -81,7 +81,7 @@ class _Transcriptions:
             return
         except NearfutureError as error:
             told = OpenAIError.of(error)
-            self._service.refused(told.code or "bad_request")
+            self._service.refused(told.openai_code or "bad_request")
             await answer.fail(told)
 
     async def _transcribe(self, asked: TranscriptionRequest, model: str, answer: _Answer) -> None:

@@ -1,0 +1,104 @@
+"""The library names parameters in Python's words; the command line shows their flags."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+from cyclopts import App, Parameter
+
+from nearfuture.cli.flags import explain
+from nearfuture.error import NearfutureError
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Optimizer:
+    lr: float = 1e-3
+    ema: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoder:
+    depth: int = 1
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    optimizer: Optimizer = field(default_factory=Optimizer)
+    encoder: Encoder = field(default_factory=Encoder)
+    begin_with: Annotated[str | None, Parameter(name="--from")] = None
+
+
+app = App(name="program")
+
+
+@app.command
+def train(
+    files: list[str],
+    /,
+    *,
+    budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
+    at_most: int | None = None,
+    as_json: Annotated[bool, Parameter(name="--json")] = False,
+    data: tuple[Path, ...] = (),
+    options: Options | None = None,
+) -> None: ...
+
+
+@app.command
+def other(*, lr: float = 0) -> None: ...
+
+
+data = App(name="data")
+app.command(data)
+
+
+@data.command
+def check(source: str, /) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("`at_most` is 19", "--at-most is 19"),
+        ("`budget_ms` is -1", "--budget is -1"),
+        ("`budget` is -1", "--budget is -1"),
+        ("`at_most_ms` is -1", "--at-most is -1"),
+        ("`as_json` and `json`", "--json and --json"),
+        ("`begin_with` has a size", "--from has a size"),
+        ("`files` is empty", "FILES is empty"),
+        ("`lr` is -1", "--lr is -1"),
+        ("`optimizer.lr` is -1", "--lr is -1"),
+        ("`elsewhere.lr` is -1", "`elsewhere.lr` is -1"),
+        ("`encoder.depth` is 0, `depth` too", "--encoder.depth is 0, --encoder.depth too"),
+        ("set `lr=0.1`", "set --lr 0.1"),
+        ("set `begin_with='a'`", "set --from a"),
+        ("set `ema=True` or `ema=False`", "set --ema or --no-ema"),
+        ("`vocabulary` is no parameter here", "`vocabulary` is no parameter here"),
+        ("`lr is code", "`lr is code"),
+        ("lr without backticks", "lr without backticks"),
+        ("run `nearfuture export`", "run `nearfuture export`"),
+    ],
+)
+def test_a_parameter_between_backticks_becomes_its_flag(message: str, shown: str) -> None:
+    assert explain(NearfutureError(message), app, ["train", "a.wav"]) == shown
+
+
+def test_the_flag_stands_in_front_where_the_message_lacks_it() -> None:
+    error = NearfutureError("-1 is below 0", parameter="optimizer.lr")
+    assert explain(error, app, ["train", "a.wav"]) == "--lr: -1 is below 0"
+
+
+@pytest.mark.parametrize("parameter", ["files", "vocabulary", None])
+def test_what_has_no_flag_does_not_stand_in_front(parameter: str | None) -> None:
+    error = NearfutureError("a.wav is empty", parameter=parameter)
+    assert explain(error, app, ["train", "a.wav"]) == "a.wav is empty"
+
+
+def test_it_is_the_command_that_ran() -> None:
+    error = NearfutureError("`lr`, `at_most` or `source`")
+    assert explain(error, app, ["other"]) == "--lr, `at_most` or `source`"
+    assert explain(error, app, ["data", "check", "x"]) == "`lr`, `at_most` or SOURCE"
+    assert explain(error, app, []) == str(error)

@@ -68,6 +68,17 @@ def test_blocks_of_any_size_give_the_same(any_model: Model, rate: int) -> None:
         assert tuple(any_model.utterances(blocks, rate)) == whole
 
 
+def test_a_word_that_the_longest_utterance_cuts_is_one_word(any_model: Model) -> None:
+    whole = any_model.transcribe(PAUSED, endpoint=None)
+    heard = any_model.transcribe(PAUSED, endpoint=Endpoint(silence_ms=120, longest_ms=120))
+    assert any(utterance.continues for utterance in heard.utterances)
+    assert heard.text == whole.text
+    assert [word.text for word in heard.words] == [word.text for word in whole.words]
+    for word, expected in zip(heard.words, whole.words, strict=True):
+        assert (word.start_ms, word.end_ms) == (expected.start_ms, expected.end_ms)
+        assert word.confidence == pytest.approx(expected.confidence)
+
+
 def test_windows_change_no_utterance(monkeypatch: pytest.MonkeyPatch) -> None:
     twin = load("digits-bidirectional")
     long = np.concatenate([PAUSED, np.zeros(12_000, np.float32)] * 3)

@@ -12,6 +12,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.runtime import Busy, Dispatcher, Model
 from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.session import Session, Update
+from tests.runtime.dispatching import gated
 from tests.serving.served import dispatcher, said
 
 SPEECH = said("flite-slt-720", "flite-rms-991")
@@ -76,6 +77,37 @@ def test_hearing_waits_while_too_much_waits(offline: Model) -> None:
                 await session.finish()
                 assert text(await ended(session)) == offline.transcribe(SPEECH).text
         assert 0 < most <= 1.0
+
+    run(main)
+
+
+def test_waiting_for_room_does_not_poll(offline: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        looks = 0
+        limits = Limits(most_waiting_s=1.0)
+        with dispatcher(most_waiting_s=1.0) as engine:
+            async with Session(engine, budget_ms=400, limits=limits) as session:
+                refuse_if_over = session._refuse_if_over
+
+                def counted() -> None:
+                    nonlocal looks
+                    looks += 1
+                    refuse_if_over()
+
+                monkeypatch.setattr(session, "_refuse_if_over", counted)
+                with gated(engine) as gate:
+                    hearing = asyncio.create_task(session.hear(SPEECH))
+                    while session.waiting_s < 0.8:
+                        await asyncio.sleep(0)
+                    gate.begun()
+                    await asyncio.sleep(0.1)
+                    before = looks
+                    await asyncio.sleep(0.3)
+                    assert (looks, hearing.done()) == (before, False)
+                await hearing
+                assert looks > before
+                await session.finish()
+                assert text(await ended(session)) == offline.transcribe(SPEECH).text
 
     run(main)
 

@@ -60,16 +60,16 @@ class Transcript:
         return 1000 * self.reader.at / self.reader.rate
 
     def _words(self) -> Iterator["Word"]:
-        for utterance in self.utterances:
-            yield from utterance.words
+        from nearfuture.decoding import join_words
+
+        return join_words((one.words, one.continues) for one in self.utterances)
 
     def _lines(self, prefix: str) -> Iterator[str]:
         for utterance in self.utterances:
             yield f"{prefix}{utterance.text}\n"
 
     def _textgrid(self) -> Iterator[str]:
-        utterances = list(self.utterances)
-        words = [word for utterance in utterances for word in utterance.words]
+        words = list(self._words())
         yield textgrid({"words": words}, duration_ms=self.read_ms)
 
     def _json(self) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nearfuture.text import join_utterances
+
 
 @dataclass(frozen=True, kw_only=True)
 class Caption:
@@ -58,8 +60,5 @@ class Transcript:
     @property
     def text(self) -> str:
         """All that is committed, in one line."""
-        text = ""
-        for caption in self._captions.values():
-            between = "" if caption.continues or not text else " "
-            text += between + caption.committed.strip() if caption.committed.strip() else ""
-        return text
+        captions = self._captions.values()
+        return join_utterances((caption.committed, caption.continues) for caption in captions)

@@ -10,7 +10,7 @@ from nearfuture.decoding.alignment import (
 )
 from nearfuture.decoding.endpoint import Endpoint
 from nearfuture.decoding.greedy import Greedy, GreedyState, Token
-from nearfuture.decoding.word import PAUSE_MS, Word, begins_word, text, words
+from nearfuture.decoding.word import PAUSE_MS, Word, begins_word, join_words, text, words
 
 __all__ = [
     "PAUSE_MS",
@@ -26,6 +26,7 @@ __all__ = [
     "align",
     "align_words",
     "begins_word",
+    "join_words",
     "text",
     "words",
 ]

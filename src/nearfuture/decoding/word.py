@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from nearfuture.decoding.greedy import Token
@@ -89,6 +89,39 @@ def words(
         )
         for spelled in _spelled(tokens, vocabulary, frame_ms=frame_ms)
     ]
+
+
+def join_words(utterances: Iterable[tuple[Sequence[Word], bool]]) -> Iterator[Word]:
+    """The words of utterances, one behind another; a word that two utterances share is one word.
+
+    A word comes as soon as the utterance behind it is known.
+
+    Args:
+        utterances: the words of each, in their order, and whether its first one continues the last
+            word of the utterance before it.
+
+    >>> cut = [Word("thr", 0.0, 100.0, 0.9)], [Word("ee", 120.0, 200.0, 0.9)]
+    >>> [(word.text, word.end_ms) for word in join_words([(cut[0], False), (cut[1], True)])]
+    [('three', 200.0)]
+    """
+    last: Word | None = None
+    for words, continues in utterances:
+        for word in words:
+            if last is not None and continues:
+                word = _merge(last, word)
+            elif last is not None:
+                yield last
+            last, continues = word, False
+    if last is not None:
+        yield last
+
+
+def _merge(begin: Word, end: Word) -> Word:
+    """One word from its two parts; each character weighs the same in its confidence."""
+    text = begin.text + end.text
+    share = len(begin.text) / len(text)
+    confidence = begin.confidence**share * end.confidence ** (1 - share)
+    return Word(text, begin.start_ms, end.end_ms, confidence)
 
 
 def _spelled(

@@ -8,7 +8,8 @@ from nearfuture.runtime.live import LiveStream
 from nearfuture.runtime.manifest import Manifest
 from nearfuture.runtime.meter import DispatchStats, Occupancy
 from nearfuture.runtime.model import Model, load
-from nearfuture.runtime.stream import Budget, Event, Stream
+from nearfuture.runtime.reading import Event
+from nearfuture.runtime.stream import Budget, Stream
 from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
 from nearfuture.runtime.utterance import Utterances
 

@@ -29,7 +29,8 @@ from nearfuture.runtime.offline import offline_log_probs
 from nearfuture.runtime.opening import choose, empty_transcript, quanta_of
 from nearfuture.runtime.pcm import as_samples
 from nearfuture.runtime.precision import FLOAT32
-from nearfuture.runtime.stream import Budget, Event, LogProbsHook, Stream
+from nearfuture.runtime.reading import Event, LogProbsHook
+from nearfuture.runtime.stream import Budget, Stream
 from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
 from nearfuture.runtime.utterance import Utterances
 
@@ -300,10 +301,7 @@ def _pieces(blocks: Iterable[ArrayLike], rate: int) -> Iterator[NDArray[np.float
 
 
 def _utterance(ended: Event | Utterances) -> TranscribedUtterance:
-    text = ended.committed
-    return TranscribedUtterance(
-        text.strip(), ended.words, continues=ended.utterance > 0 and not text.startswith(" ")
-    )
+    return TranscribedUtterance(ended.committed.strip(), ended.words, ended.continues)
 
 
 def _is_file(source: Source) -> TypeGuard[AudioSource]:

@@ -36,6 +36,7 @@ class Event:
         utterance: of the stream, counted from 0. Where endpoints divide it, `committed` and `words`
             are of this utterance; all of them, put one behind another, are the text.
         ends: whether this utterance has ended.
+        continues: whether it begins in the middle of the last word of the utterance before it.
     """
 
     committed: str
@@ -47,6 +48,7 @@ class Event:
     compute_ms: float = field(compare=False)
     utterance: int = 0
     ends: bool = False
+    continues: bool = False
 
 
 class Reading:
@@ -106,4 +108,5 @@ class Reading:
             compute_ms=1000 * (perf_counter() - since),
             utterance=self._transcript.utterance,
             ends=self._transcript.ends or final,
+            continues=self._transcript.continues,
         )

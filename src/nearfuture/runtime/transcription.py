@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from nearfuture.decoding import Word
+from nearfuture.decoding import Word, join_words
+from nearfuture.text import join_utterances
 
 
 @dataclass(frozen=True)
@@ -56,17 +56,9 @@ class Transcription:
     @property
     def text(self) -> str:
         """All that was said: single spaces between words, none at the ends."""
-        return joined(self.utterances)
+        return join_utterances((one.text, one.continues) for one in self.utterances)
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words of all utterances; one that the longest utterance cuts counts as two."""
-        return tuple(word for utterance in self.utterances for word in utterance.words)
-
-
-def joined(utterances: Sequence[TranscribedUtterance]) -> str:
-    """The utterances as one text."""
-    return "".join(
-        utterance.text if utterance.continues or number == 0 else f" {utterance.text}"
-        for number, utterance in enumerate(utterances)
-    )
+        """The words of all utterances; a word that two utterances share is one word."""
+        return tuple(join_words((one.words, one.continues) for one in self.utterances))

@@ -58,6 +58,11 @@ class Utterances:
         return self.transcript.words
 
     @property
+    def continues(self) -> bool:
+        """Whether this utterance begins in the middle of the last word of the one before it."""
+        return self.utterance > 0 and bool(self.committed) and not self.committed.startswith(" ")
+
+    @property
     def provisional(self) -> str:
         """What probably follows; nothing behind an utterance that has ended."""
         return "" if self.ends else self.transcript.provisional

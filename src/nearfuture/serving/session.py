@@ -20,7 +20,6 @@ from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.mailbox import Mailbox
 
 _PIECE_S = 0.2  # of audio are resampled at once: meanwhile nobody else is served
-_LOOK_AGAIN_S = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +107,8 @@ class Session:
         self._fresh = True  # no end was asked for since the audio
         self._unread = 0
         self._base_ms, self._base_utterance = 0.0, 0  # of what was flushed
+        self._progress = asyncio.Event()  # less may wait or be unread than before
+        self._needs_room = False  # whether somebody waits for that
         self._over = asyncio.Event()  # the last event of the dispatcher's stream is out
         self.ended = self.cut_off = self.dropped = self._finished = self._closed = False
         # Last: the engine's thread may call back before this returns.
@@ -209,6 +210,7 @@ class Session:
                     self._on_final(update)
                 yield update
                 self._unread -= update.final
+                self._progress.set()
                 if update.ended:
                     return
 
@@ -218,6 +220,7 @@ class Session:
         What was heard until now still has its text, and the last update its exact tail.
         """
         self.cut_off = True
+        self._progress.set()
         if not self._finished and not self._closed:
             self._finished = True
             with contextlib.suppress(NearfutureError):  # a flush has just asked for it
@@ -231,6 +234,7 @@ class Session:
         if self._live is not None:
             self._live.close()
         self._over.set()
+        self._progress.set()
         self._mailbox.filled.set()
         if self._on_close is not None:
             self._on_close(self)
@@ -261,8 +265,10 @@ class Session:
         over = isinstance(event, Exception) or event.final
         # Between a flush and its last event nothing else can be asked for, see `_one_at_a_time`.
         self._mailbox.put(event, last=over and self._finished)
-        if over:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            if self._needs_room:
+                self._loop.call_soon_threadsafe(self._progress.set)
+            if over:
                 self._loop.call_soon_threadsafe(self._over.set)
 
     def _end(self) -> None:
@@ -290,12 +296,16 @@ class Session:
         """Wait while more audio, or an end, would be too much; False once the stream is cut."""
         while not self.cut_off:
             self._refuse_if_over()
+            # Before looking: what the engine's thread computes meanwhile is not missed.
+            self._progress.clear()
+            self._needs_room = True
             if (
                 self.waiting_s + seconds <= self._limits.most_waiting_s
                 and self._unread + self._mailbox.ends <= self._limits.most_unread
             ):
+                self._needs_room = False
                 return True
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            await self._progress.wait()
         return False
 
     async def _bring(self, samples: np.ndarray) -> None:
@@ -334,7 +344,7 @@ class Session:
             words=words,
             audio_ms=self._base_ms + event.audio_ms,
             compute_ms=event.compute_ms,
-            continues=event.utterance > 0 and bool(text) and not text.startswith(" "),
+            continues=event.continues,
         )
 
     def _turn_over(self, update: Update) -> None:

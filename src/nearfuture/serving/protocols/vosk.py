@@ -14,7 +14,7 @@ from dataclasses import asdict, replace
 from starlette.routing import BaseRoute, WebSocketRoute
 from starlette.websockets import WebSocket
 
-from nearfuture.decoding import Word
+from nearfuture.decoding import Word, join_words
 from nearfuture.error import NearfutureError
 from nearfuture.serving.connection import Connection, Gone, first_of
 from nearfuture.serving.limits import Refused
@@ -22,6 +22,7 @@ from nearfuture.serving.pcm import PcmReader, json_text
 from nearfuture.serving.protocols.vosk_message import Command, Config, parse, partial, result
 from nearfuture.serving.service import KEY_PROTOCOL, Service
 from nearfuture.serving.session import Session, Update
+from nearfuture.text import join_utterances
 
 DEFAULT_RATE = 8000
 """Of clients that send no config: vosk-server's own default."""
@@ -190,10 +191,8 @@ class _Hearing:
     def taken(self) -> tuple[str, tuple[Word, ...]]:
         """The text and the words of what has ended, as one utterance; from now on it is told."""
         ended, self._ended = self._ended, []
-        text = ""
-        for update in ended:
-            text += update.committed if update.continues or not text else f" {update.committed}"
-        return text, tuple(word for update in ended for word in update.words)
+        text = join_utterances((update.committed, update.continues) for update in ended)
+        return text, tuple(join_words((update.words, update.continues) for update in ended))
 
     async def hear(self, data: bytes) -> None:
         """Hear a message, and wait until what it says is known, or the stream has ended."""

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from nearfuture.data import DigitRecordings, Utterance
 from nearfuture.data.digits import HELD_OUT, WORDS
-from nearfuture.evaluation import interval
+from nearfuture.evaluation import bootstrap_interval
 from nearfuture.runtime import Model, load
 from nearfuture.text import ErrorRate, character_errors, word_errors
 
@@ -34,7 +34,7 @@ def measure(
     pairs = list(zip(strings, heard, strict=True))
     words = [word_errors(one.text, text) for one, text in pairs]
     characters = [character_errors(one.text, text) for one, text in pairs]
-    wer = interval(words)
+    wer = bootstrap_interval(words)
     figures = {
         "wer": 100 * wer.value,
         "wer_low": 100 * wer.low,

@@ -21,8 +21,7 @@ from _report import about
 
 from nearfuture.data import Utterance
 from nearfuture.data.item import Item
-from nearfuture.evaluation import Evaluation, evaluate_bundles
-from nearfuture.evaluation.summary import HeadFigures
+from nearfuture.evaluation import Evaluation, HeadMetrics, evaluate_bundles
 from nearfuture.training.distributed import Group
 from nearfuture.training.request import Request
 from nearfuture.training.session import Note, train
@@ -99,12 +98,12 @@ def evaluated(
     return Evaluation.load(path)
 
 
-def name_of(head: HeadFigures) -> str:
+def name_of(head: HeadMetrics) -> str:
     """A head as the tables call it."""
     return TWIN if head.frames is None else f"τ = {head.frames}"
 
 
-def wait_of(head: HeadFigures) -> str:
+def wait_of(head: HeadMetrics) -> str:
     """How long it waits, in words."""
     return "the whole utterance" if head.latency is None else f"{head.latency.worst_ms:g} ms"
 

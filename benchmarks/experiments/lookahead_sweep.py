@@ -28,7 +28,7 @@ from rich.table import Table
 
 from nearfuture.data import DigitRecordings
 from nearfuture.data.digits import HELD_OUT
-from nearfuture.evaluation import paired_relative, plot_error_against_latency
+from nearfuture.evaluation import paired_bootstrap, plot_error_against_latency
 from nearfuture.training.request import Request
 
 HEADS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 19, 25, 30)
@@ -76,7 +76,7 @@ def main() -> None:
         ]
         errors = [reading.character_errors for reading in readings if reading]
         if before is not None and head.frames is not None:
-            step = paired_relative(errors, before)
+            step = paired_bootstrap(errors, before)
             change = f"{step.value:+.1f} ({step.low:+.1f} to {step.high:+.1f})"
         before = errors
         table.add_row(

@@ -218,15 +218,15 @@ def test_nothing_that_can_be_heard_is_an_error(
 
 def test_ctrl_c_is_no_traceback(folder: Path) -> None:
     code = (
-        "import signal, sys, nearfuture.evaluation.evaluate as module\n"
+        "import signal, sys, nearfuture.evaluation.run as module\n"
         "from nearfuture.cli import main\n"
         # Whoever runs the tests in the background had it ignored.
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "inner = module.hear\n"
-        "def hear(*all):\n"
+        "inner = module.stream_recording\n"
+        "def stream(*all):\n"
         "    print('listening', file=sys.stderr, flush=True)\n"
         "    while True: inner(*all)\n"
-        "module.hear = hear\n"
+        "module.stream_recording = stream\n"
         "main()\n"
     )
     process = subprocess.Popen(

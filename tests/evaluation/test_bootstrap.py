@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearfuture.error import NearfutureError
-from nearfuture.evaluation import bootstrap, interval, paired_relative
+from nearfuture.evaluation import bootstrap, bootstrap_interval, paired_bootstrap
 from nearfuture.text import ErrorRate
 
 WORDS = 10  # of every utterance that is drawn here
@@ -22,23 +22,23 @@ def drawn(rng: np.random.Generator, hard: np.ndarray) -> list[ErrorRate]:
 
 
 def test_two_units_have_three_resamples() -> None:
-    found = interval(units([0, 10]))
+    found = bootstrap_interval(units([0, 10]))
     assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
 
 
 def test_equal_units_leave_no_doubt() -> None:
-    found = interval(units([3] * 20))
+    found = bootstrap_interval(units([3] * 20))
     assert (found.value, found.low, found.high) == (0.3, 0.3, 0.3)
 
 
 def test_the_rate_is_a_ratio_of_sums() -> None:
-    found = interval([*units([1]), *units([1], reference=90)])
+    found = bootstrap_interval([*units([1]), *units([1], reference=90)])
     assert found.value == 0.02
 
 
 def test_it_is_the_textbook_interval_for_many_units() -> None:
     """A mean of n coin flips: ± 1.96 · √(p · (1 − p) / n)."""
-    found = interval(units(np.arange(400) % 4 == 0, reference=1), resamples=20_000)
+    found = bootstrap_interval(units(np.arange(400) % 4 == 0, reference=1), resamples=20_000)
     half = 1.96 * np.sqrt(0.25 * 0.75 / 400)
     assert found.value == 0.25
     assert found.low == pytest.approx(0.25 - half, abs=0.003)
@@ -49,7 +49,7 @@ def test_an_interval_covers_the_truth_19_times_in_20() -> None:
     rng = np.random.default_rng(1)
     covered = 0
     for _ in range(400):
-        found = interval(drawn(rng, rng.beta(2, 8, 80)), resamples=400)
+        found = bootstrap_interval(drawn(rng, rng.beta(2, 8, 80)), resamples=400)
         covered += found.low <= 0.2 <= found.high
     assert 0.92 <= covered / 400 <= 0.98
 
@@ -65,7 +65,10 @@ def test_only_an_interval_by_speaker_covers_what_holds_for_speakers() -> None:
     alone = together = 0
     for _ in range(200):
         rates, groups = speakers(rng)
-        one, other = interval(rates, resamples=300), interval(rates, groups, resamples=300)
+        one, other = (
+            bootstrap_interval(rates, resamples=300),
+            bootstrap_interval(rates, groups, resamples=300),
+        )
         alone += one.low <= 0.2 <= one.high
         together += other.low <= 0.2 <= other.high
     assert together / 200 >= 0.90
@@ -74,24 +77,24 @@ def test_only_an_interval_by_speaker_covers_what_holds_for_speakers() -> None:
 
 def test_groups_of_one_are_no_groups() -> None:
     rates = units(np.random.default_rng(3).integers(0, 5, 40))
-    assert interval(rates, [str(n) for n in range(40)]) == interval(rates)
+    assert bootstrap_interval(rates, [str(n) for n in range(40)]) == bootstrap_interval(rates)
     groups = [f"speaker {n % 4}" for n in range(40)]
     summed = [sum(rates[n::4], ErrorRate()) for n in range(4)]
-    assert interval(rates, groups) == interval(summed)
+    assert bootstrap_interval(rates, groups) == bootstrap_interval(summed)
 
 
 def test_twice_the_errors_are_100_percent_more() -> None:
     rng = np.random.default_rng(4)
     errors = rng.integers(0, 5, 50)
-    found = paired_relative(units(2 * errors), units(errors))
+    found = paired_bootstrap(units(2 * errors), units(errors))
     assert (found.value, found.low, found.high) == (100.0, 100.0, 100.0)
-    found = paired_relative(units(errors), units(2 * errors))
+    found = paired_bootstrap(units(errors), units(2 * errors))
     assert (found.value, found.low, found.high) == (-50.0, -50.0, -50.0)
 
 
 def test_a_model_is_as_good_as_itself() -> None:
     rates = units(np.random.default_rng(5).integers(0, 5, 30))
-    found = paired_relative(rates, rates)
+    found = paired_bootstrap(rates, rates)
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
@@ -100,7 +103,7 @@ def test_the_relative_difference_is_covered_19_times_in_20() -> None:
     covered = 0
     for _ in range(400):
         hard = rng.beta(2, 8, 120)
-        found = paired_relative(drawn(rng, 1.1 * hard), drawn(rng, hard), resamples=400)
+        found = paired_bootstrap(drawn(rng, 1.1 * hard), drawn(rng, hard), resamples=400)
         covered += found.low <= 10.0 <= found.high
     assert 0.92 <= covered / 400 <= 0.98
 
@@ -110,8 +113,8 @@ def test_pairs_are_narrower_than_strangers() -> None:
     rng = np.random.default_rng(7)
     hard = rng.beta(0.3, 0.7, 300)
     a, b = drawn(rng, hard), drawn(rng, hard)
-    pairs = paired_relative(a, b)
-    strangers = paired_relative([a[n] for n in rng.permutation(300)], b)
+    pairs = paired_bootstrap(a, b)
+    strangers = paired_bootstrap([a[n] for n in rng.permutation(300)], b)
     assert pairs.value == strangers.value
     assert pairs.high - pairs.low < 0.5 * (strangers.high - strangers.low)
 
@@ -120,7 +123,7 @@ def test_a_paired_difference_by_speaker_draws_speakers() -> None:
     """A is worse for one speaker alone: all that is known about other speakers is little."""
     groups = [f"speaker {n // 50}" for n in range(200)]
     a, b = units([2] * 50 + [1] * 150), units([1] * 200)
-    by_speaker, by_utterance = paired_relative(a, b, groups), paired_relative(a, b)
+    by_speaker, by_utterance = paired_bootstrap(a, b, groups), paired_bootstrap(a, b)
     assert by_speaker.value == by_utterance.value == 25.0
     assert (by_speaker.low, by_speaker.high) == (0.0, 75.0)
     assert by_utterance.low > 15
@@ -128,26 +131,26 @@ def test_a_paired_difference_by_speaker_draws_speakers() -> None:
 
 
 def test_resamples_without_an_error_of_the_second_are_not_hidden() -> None:
-    found = paired_relative(units([1, 1, 1, 1]), units([0, 0, 0, 1]))
+    found = paired_bootstrap(units([1, 1, 1, 1]), units([0, 0, 0, 1]))
     assert (found.value, found.high) == (300.0, np.inf)
     assert found.low == pytest.approx(100 / 3)  # three of four draws are the last
-    both = paired_relative(units([0, 0, 0, 1]), units([0, 0, 0, 1]))
+    both = paired_bootstrap(units([0, 0, 0, 1]), units([0, 0, 0, 1]))
     assert (both.low, both.high) == (0.0, 0.0)
 
 
 def test_a_seed_is_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     rates = units(np.random.default_rng(8).integers(0, 5, 37))
     other = units(np.random.default_rng(9).integers(0, 5, 37))
-    once = interval(rates), paired_relative(rates, other)
-    assert once == (interval(rates), paired_relative(rates, other))
-    assert once[0] != interval(rates, seed=1)
-    monkeypatch.setattr(bootstrap, "_AT_ONCE", 100)  # two rows at once: the same numbers
-    assert once == (interval(rates), paired_relative(rates, other))
+    once = bootstrap_interval(rates), paired_bootstrap(rates, other)
+    assert once == (bootstrap_interval(rates), paired_bootstrap(rates, other))
+    assert once[0] != bootstrap_interval(rates, seed=1)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 100)  # two rows at once: the same numbers
+    assert once == (bootstrap_interval(rates), paired_bootstrap(rates, other))
 
 
 def test_empty_references_do_no_harm() -> None:
     rates = [*units([1, 2, 3]), ErrorRate(insertions=2)]
-    found = interval(rates)
+    found = bootstrap_interval(rates)
     assert found.value == 8 / 30
     assert np.isfinite(found.high)
 
@@ -155,15 +158,18 @@ def test_empty_references_do_no_harm() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: interval([]), "at least 2 utterances, not 0"),
-        (lambda: interval(units([1])), "at least 2 utterances, not 1"),
-        (lambda: interval(units([1, 2]), ["a", "a"]), "at least 2 groups, not 1"),
-        (lambda: interval(units([1, 2]), ["a"]), "1 groups were given for 2 utterances"),
-        (lambda: interval([ErrorRate(), ErrorRate(insertions=1)]), "every reference is empty"),
-        (lambda: interval(units([1, 2]), resamples=0), "at least 1 resample, not 0"),
-        (lambda: paired_relative(units([1, 2]), units([0, 0])), "no error at all"),
-        (lambda: paired_relative(units([1, 2]), units([1])), "these 2 and 1 have different"),
-        (lambda: paired_relative(units([1, 2]), units([1, 2], 9)), "the same utterances"),
+        (lambda: bootstrap_interval([]), "at least 2 utterances, not 0"),
+        (lambda: bootstrap_interval(units([1])), "at least 2 utterances, not 1"),
+        (lambda: bootstrap_interval(units([1, 2]), ["a", "a"]), "at least 2 groups, not 1"),
+        (lambda: bootstrap_interval(units([1, 2]), ["a"]), "1 groups were given for 2 utterances"),
+        (
+            lambda: bootstrap_interval([ErrorRate(), ErrorRate(insertions=1)]),
+            "every reference is empty",
+        ),
+        (lambda: bootstrap_interval(units([1, 2]), resamples=0), "at least 1 resample, not 0"),
+        (lambda: paired_bootstrap(units([1, 2]), units([0, 0])), "no error at all"),
+        (lambda: paired_bootstrap(units([1, 2]), units([1])), "these 2 and 1 have different"),
+        (lambda: paired_bootstrap(units([1, 2]), units([1, 2], 9)), "the same utterances"),
     ],
 )
 def test_what_cannot_be_known_is_said(call: object, message: str) -> None:

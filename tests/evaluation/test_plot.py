@@ -8,18 +8,22 @@ from typing import Any
 import pytest
 
 from nearfuture.error import NearfutureError
-from nearfuture.evaluation import Evaluation, evaluate_bundles, plot_error_against_latency
-from nearfuture.evaluation.reading import Reading
+from nearfuture.evaluation import (
+    Evaluation,
+    Hypothesis,
+    evaluate_bundles,
+    plot_error_against_latency,
+)
 from tests.evaluation.samples import ITEMS
 
 
 @pytest.fixture(scope="module")
-def heard() -> Evaluation:
+def evaluation() -> Evaluation:
     return evaluate_bundles("digits", "digits-bidirectional", ITEMS[:4])
 
 
-def unlike(heard: Evaluation) -> Evaluation:
-    return dataclasses.replace(heard, results=heard.results[:2])
+def unlike(evaluation: Evaluation) -> Evaluation:
+    return dataclasses.replace(evaluation, results=evaluation.results[:2])
 
 
 def drawn(
@@ -54,10 +58,10 @@ def drawn(
 
 
 def test_points_are_the_figures(
-    heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, text = drawn({"digits": heard}, tmp_path, monkeypatch)
-    summary = heard.summary()
+    found, text = drawn({"digits": evaluation}, tmp_path, monkeypatch)
+    summary = evaluation.summary()
     x, y = found["digits, streaming"]
     assert x == [55.0, 215.0, 375.0, 815.0]
     assert y == [100 * head.cer.value for head in summary.heads]
@@ -69,20 +73,20 @@ def test_points_are_the_figures(
 
 @pytest.mark.parametrize("name", ["digits", "real recordings alone, of many speakers"])
 def test_the_legend_stays_in_the_picture(
-    heard: Evaluation, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, _ = drawn({name: heard, f"{name}, too": unlike(heard)}, tmp_path, monkeypatch)
+    found, _ = drawn({name: evaluation, f"{name}, too": unlike(evaluation)}, tmp_path, monkeypatch)
     assert min(found["margins"]) >= 0
 
 
 def test_what_was_not_measured_is_said(
-    heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, text = drawn({"digits": heard}, tmp_path, monkeypatch, measure="wer")
+    found, text = drawn({"digits": evaluation}, tmp_path, monkeypatch, measure="wer")
     (label,) = [label for label in found if "Deep Speech 2" in label]
     assert "not measured here" in label
     assert "not measured here" in text
-    summary = heard.summary()
+    summary = evaluation.summary()
     assert summary.twin is not None
     assert found[label][0] == [760.0]
     assert found[label][1] == pytest.approx([1.05 * 100 * summary.twin.wer.value])
@@ -90,23 +94,25 @@ def test_what_was_not_measured_is_said(
 
 
 def test_a_twin_that_all_have_in_common_is_drawn_once(
-    heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    same, _ = drawn({"a": heard, "b": heard}, tmp_path, monkeypatch)
+    same, _ = drawn({"a": evaluation, "b": evaluation}, tmp_path, monkeypatch)
     assert sum("twin" in label and "drawn" not in label for label in same) == 1
-    other, _ = drawn({"a": heard, "b": unlike(heard)}, tmp_path, monkeypatch)
+    other, _ = drawn({"a": evaluation, "b": unlike(evaluation)}, tmp_path, monkeypatch)
     assert {"a, bidirectional twin", "b, bidirectional twin"} <= set(other)
     assert other["a, streaming"][0] == [50.0, 210.0, 370.0, 810.0]  # beside each other
     assert other["b, streaming"][0] == [60.0, 220.0, 380.0, 820.0]
 
 
 def test_without_a_twin_nothing_is_relative_to_it(
-    heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     alone = dataclasses.replace(
-        heard,
+        evaluation,
         twin=None,
-        results=tuple(dataclasses.replace(one, twin=None, aligned=()) for one in heard.results),
+        results=tuple(
+            dataclasses.replace(one, twin=None, aligned=()) for one in evaluation.results
+        ),
     )
     found, text = drawn({"digits": alone}, tmp_path, monkeypatch)
     assert list(found) == ["texts", "digits, streaming", "margins"]
@@ -114,27 +120,28 @@ def test_without_a_twin_nothing_is_relative_to_it(
 
 
 def test_nothing_is_relative_to_a_twin_that_reads_nothing(
-    heard: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    evaluation: Evaluation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaf = tuple(
-        dataclasses.replace(one, twin=Reading.of(one.reference, "", ())) for one in heard.results
+        dataclasses.replace(one, twin=Hypothesis.scored(one.reference, ""))
+        for one in evaluation.results
     )
-    mine = {"my streaming": dataclasses.replace(heard, results=deaf)}
+    mine = {"my streaming": dataclasses.replace(evaluation, results=deaf)}
     found, _ = drawn(mine, tmp_path, monkeypatch)
     assert found["bidirectional twin"][1] == [100.0] * 2
     assert set(found) == {"texts", "my streaming", "bidirectional twin", "margins"}
 
 
-def test_one_recording_has_no_bars(heard: Evaluation, tmp_path: Path) -> None:
-    one = dataclasses.replace(heard, results=heard.results[:1])
+def test_one_recording_has_no_bars(evaluation: Evaluation, tmp_path: Path) -> None:
+    one = dataclasses.replace(evaluation, results=evaluation.results[:1])
     plot_error_against_latency({"digits": one}, tmp_path / "new" / "a.svg")
     assert re.search("<svg", (tmp_path / "new" / "a.svg").read_text(encoding="utf-8"))
 
 
-def test_a_png_is_light_and_large_enough(heard: Evaluation, tmp_path: Path) -> None:
+def test_a_png_is_light_and_large_enough(evaluation: Evaluation, tmp_path: Path) -> None:
     from matplotlib.image import imread
 
-    plot_error_against_latency({"digits": heard}, tmp_path / "a.png")
+    plot_error_against_latency({"digits": evaluation}, tmp_path / "a.png")
     picture = imread(tmp_path / "a.png")
     assert picture.shape[:2] == (960, 1400)
     assert picture[0, 0, :3].tolist() == [1.0, 1.0, 1.0]
@@ -145,7 +152,7 @@ def test_a_png_is_light_and_large_enough(heard: Evaluation, tmp_path: Path) -> N
     [("a.pdf", 1, r"\.png or \.svg file, not a.pdf"), ("a.png", 0, "no evaluation to plot")],
 )
 def test_what_cannot_be_drawn_is_said(
-    heard: Evaluation, tmp_path: Path, name: str, count: int, message: str
+    evaluation: Evaluation, tmp_path: Path, name: str, count: int, message: str
 ) -> None:
     with pytest.raises(NearfutureError, match=message):
-        plot_error_against_latency({"digits": heard} if count else {}, tmp_path / name)
+        plot_error_against_latency({"digits": evaluation} if count else {}, tmp_path / name)

@@ -6,7 +6,7 @@ import pytest
 
 from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
-from nearfuture.evaluation import Evaluation, Reading, Result, summarise
+from nearfuture.evaluation import Evaluation, Hypothesis, Result, summarise
 from nearfuture.runtime import load
 
 MANIFEST = load("digits").manifest
@@ -38,10 +38,12 @@ def result(
         reference=reference,
         seconds=2.0,
         resampler_ms=resampler_ms,
-        heads={8: Reading.of(reference, head, words, revisions=revisions, retracted=retracted)},
+        heads={
+            8: Hypothesis.scored(reference, head, words, revisions=revisions, retracted=retracted)
+        },
         compute_ms=30.0,
         finish_ms=finish_ms,
-        twin=None if twin is None else Reading.of(reference, twin, aligned),
+        twin=None if twin is None else Hypothesis.scored(reference, twin, aligned),
         twin_ms=None if twin is None else 4.0,
         aligned=aligned,
     )

@@ -1,23 +1,27 @@
 """Errors and delays of every budget beside the bidirectional twin, measured on bundles."""
 
-from nearfuture.evaluation.bootstrap import Interval, interval, paired_relative
-from nearfuture.evaluation.evaluate import evaluate_bundles
+from nearfuture.evaluation.bootstrap import (
+    ConfidenceInterval,
+    bootstrap_interval,
+    paired_bootstrap,
+)
 from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.plot import plot_error_against_latency
-from nearfuture.evaluation.reading import Reading, Result
-from nearfuture.evaluation.summary import HeadFigures, Spread, Summary, summarise
+from nearfuture.evaluation.results import Hypothesis, Result
+from nearfuture.evaluation.run import evaluate_bundles
+from nearfuture.evaluation.summary import HeadMetrics, Percentiles, Summary, summarise
 
 __all__ = [
+    "ConfidenceInterval",
     "Evaluation",
-    "HeadFigures",
-    "Interval",
-    "Reading",
+    "HeadMetrics",
+    "Hypothesis",
+    "Percentiles",
     "Result",
-    "Spread",
     "Summary",
+    "bootstrap_interval",
     "evaluate_bundles",
-    "interval",
-    "paired_relative",
+    "paired_bootstrap",
     "plot_error_against_latency",
     "summarise",
 ]

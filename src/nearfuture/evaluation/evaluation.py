@@ -1,7 +1,8 @@
-"""An evaluation as a value: what was written for every recording; figures follow from it."""
+"""An evaluation as a value: the results of every recording, from which the metrics follow."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from nearfuture.error import NearfutureError
-from nearfuture.evaluation.reading import Reading, Result
+from nearfuture.evaluation.results import Hypothesis, Result
 from nearfuture.evaluation.summary import By, Summary, summarise
 from nearfuture.runtime import Manifest
 from nearfuture.text import ErrorRate
@@ -25,8 +26,8 @@ class Evaluation:
     """What a streaming model and its twin wrote for some recordings; it round-trips through JSON.
 
     Attributes:
-        streaming: what the bundle says about itself, checksums included.
-        twin: the same of the twin; None without one.
+        streaming: the manifest of the streaming bundle, checksums included.
+        twin: the manifest of the twin; None without one.
         results: one for each recording that could be read.
         problems: a line for each that could not.
         quantum_p50_ms, quantum_p98_ms: compute time of one quantum of the open stream.
@@ -40,36 +41,40 @@ class Evaluation:
     quantum_p98_ms: float = 0.0
 
     def summary(self, by: By = "utterance", *, resamples: int = 2000, seed: int = 0) -> Summary:
-        """The figures, with intervals drawn over utterances or over whole speakers.
+        """Compute the metrics, with intervals drawn over utterances or over whole speakers.
 
         Raises:
-            NearfutureError: where nothing was heard, or no recording has a reference; by speaker
-                also where fewer than 2 speakers are known.
+            NearfutureError: where no recording could be decoded, or none has a reference; by
+                speaker also where fewer than 2 speakers are known.
         """
         if not self.results:
-            raise NearfutureError("no recording could be heard: there is nothing to sum up")
-        speakers = {one.speaker for one in self.results} - {""}
+            raise NearfutureError("no recording could be decoded: there is nothing to sum up")
+        speakers = {result.speaker for result in self.results} - {""}
         if by == "speaker" and len(speakers) < 2:
             raise NearfutureError(
                 f"an interval by speaker needs at least 2 speakers, and these {len(self.results)} "
-                f"recordings name {len(speakers)}: draw by utterance"
+                f"recordings name {len(speakers)}: draw by utterance",
+                parameter="by",
             )
         return summarise(self.results, self.streaming, by=by, resamples=resamples, seed=seed)
 
     def speakers(self) -> dict[str, dict[int | None, Rates]]:
         """Word and character errors of every speaker: `{speaker: {τ: (words, characters)}}`.
 
-        τ is None for the twin; the recordings of nobody known are those of "".
+        τ is None for the twin; recordings whose speaker is unknown are those of "".
         """
-        found: dict[str, dict[int | None, Rates]] = {}
-        for one in sorted(self.results, key=lambda one: one.speaker):
-            rates = found.setdefault(one.speaker, {})
-            readings: list[tuple[int | None, Reading]] = [*one.heads.items()]
-            readings += [] if one.twin is None else [(None, one.twin)]
-            for head, reading in readings:
+        totals: dict[str, dict[int | None, Rates]] = {}
+        for result in sorted(self.results, key=lambda result: result.speaker):
+            rates = totals.setdefault(result.speaker, {})
+            hypotheses: list[tuple[int | None, Hypothesis]] = [*result.heads.items()]
+            hypotheses += [] if result.twin is None else [(None, result.twin)]
+            for head, hypothesis in hypotheses:
                 words, characters = rates.get(head, (ErrorRate(), ErrorRate()))
-                rates[head] = words + reading.word_errors, characters + reading.character_errors
-        return found
+                rates[head] = (
+                    words + hypothesis.word_errors,
+                    characters + hypothesis.character_errors,
+                )
+        return totals
 
     def to_json(self, by: By = "utterance") -> dict[str, Any]:
         """Plain values for JSON; the summary among them is for readers: `from_json` ignores it."""
@@ -81,12 +86,12 @@ class Evaluation:
             "quantum_p98_ms": self.quantum_p98_ms,
             "summary": self.summary(by).to_json(),
             "problems": list(self.problems),
-            "results": [one.to_json() for one in self.results],
+            "results": [dataclasses.asdict(result) for result in self.results],
         }
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Evaluation:
-        """The inverse of `to_json`.
+        """Rebuild what `to_json` took apart.
 
         Raises:
             NearfutureError: for a newer schema, and for anything missing or wrong.
@@ -98,23 +103,26 @@ nearfuture reads schemas up to 1: upgrade nearfuture
         """
         schema = values.get("schema")
         if not isinstance(schema, int):
-            raise NearfutureError("this is no evaluation: it has no schema number")
+            raise NearfutureError("this is no evaluation: it has no schema number", code="damaged")
         if schema > SCHEMA:
             raise NearfutureError(
                 f"this evaluation has schema {schema}, but this version of nearfuture reads "
-                f"schemas up to {SCHEMA}: upgrade nearfuture"
+                f"schemas up to {SCHEMA}: upgrade nearfuture",
+                code="unsupported",
             )
         try:
             return cls(
                 streaming=Manifest.from_json(values["streaming"]),
                 twin=None if values["twin"] is None else Manifest.from_json(values["twin"]),
-                results=tuple(Result.from_json(one) for one in values["results"]),
+                results=tuple(map(Result.from_json, values["results"])),
                 problems=tuple(values["problems"]),
                 quantum_p50_ms=float(values["quantum_p50_ms"]),
                 quantum_p98_ms=float(values["quantum_p98_ms"]),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise NearfutureError(f"this evaluation is damaged: {error!r}") from error
+            raise NearfutureError(
+                f"this evaluation is damaged: {error!r}", code="damaged"
+            ) from error
 
     def save(self, path: Path, by: By = "utterance") -> None:
         """Write the JSON file.
@@ -127,7 +135,9 @@ nearfuture reads schemas up to 1: upgrade nearfuture
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text + "\n", encoding="utf-8")
         except OSError as error:
-            raise NearfutureError(f"cannot write {path}: {error.strerror}") from error
+            raise NearfutureError(
+                f"cannot write {path}: {error.strerror}", parameter="path"
+            ) from error
 
     @classmethod
     def load(cls, path: Path) -> Evaluation:
@@ -139,7 +149,11 @@ nearfuture reads schemas up to 1: upgrade nearfuture
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise NearfutureError(f"cannot read the evaluation {path}: {error}") from error
+            raise NearfutureError(
+                f"cannot read the evaluation {path}: {error}", code="damaged", parameter="path"
+            ) from error
         if not isinstance(values, dict):
-            raise NearfutureError(f"{path} is no evaluation: it holds no JSON object")
+            raise NearfutureError(
+                f"{path} is no evaluation: it holds no JSON object", code="damaged"
+            )
         return cls.from_json(values)

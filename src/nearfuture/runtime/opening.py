@@ -19,7 +19,7 @@ def choose(manifest: Manifest, rate: int, budget_ms: float) -> tuple[int, Latenc
         NearfutureError: where no head keeps the budget at this rate.
     """
     right_ms = LiveResampler(rate, manifest.rate).right_ms
-    heads = {frames: _behind(right_ms, x) for frames, x in manifest.heads.items()}
+    heads = {frames: with_resampler(x, right_ms) for frames, x in manifest.heads.items()}
     try:
         frames = largest_lookahead(budget_ms, heads)
     except NearfutureError as error:
@@ -49,7 +49,8 @@ def empty_transcript(manifest: Manifest) -> Transcript:
     )
 
 
-def _behind(resampler_ms: float, latency: Latency) -> Latency:
+def with_resampler(latency: Latency, resampler_ms: float) -> Latency:
+    """The latency of audio that passes a resampler with this right context first."""
     if resampler_ms == 0:
         return latency
     items = (LatencyItem("resampler", resampler_ms), *latency.items)

@@ -16,21 +16,21 @@ from tests.evaluation.samples import ITEMS, samples_of
 
 
 @pytest.fixture(scope="module")
-def heard() -> Evaluation:
+def evaluation() -> Evaluation:
     return evaluate_bundles("digits", "digits-bidirectional", ITEMS)
 
 
-def test_the_twin_writes_what_it_transcribes(heard: Evaluation) -> None:
+def test_the_twin_writes_what_it_transcribes(evaluation: Evaluation) -> None:
     twin = load("digits-bidirectional")
-    for one, item in zip(heard.results, ITEMS, strict=True):
+    for one, item in zip(evaluation.results, ITEMS, strict=True):
         audio = read(item.path)
         event = twin.transcribe(audio.samples, audio.rate)
         assert one.twin is not None
         assert (one.twin.text, one.twin.words) == (event.text, event.words)
 
 
-def test_the_twin_says_where_the_words_of_the_reference_are(heard: Evaluation) -> None:
-    for one in heard.results:
+def test_the_twin_says_where_the_words_of_the_reference_are(evaluation: Evaluation) -> None:
+    for one in evaluation.results:
         assert [word.text for word in one.aligned] == one.reference.split()
         times = [ms for word in one.aligned for ms in (word.start_ms, word.end_ms)]
         assert times == sorted(times)
@@ -38,8 +38,8 @@ def test_the_twin_says_where_the_words_of_the_reference_are(heard: Evaluation) -
         assert times[-1] < 1000 * one.seconds
 
 
-def test_a_larger_lookahead_commits_later_by_what_it_promises(heard: Evaluation) -> None:
-    heads = {head.frames: head for head in heard.summary().heads}
+def test_a_larger_lookahead_commits_later_by_what_it_promises(evaluation: Evaluation) -> None:
+    heads = {head.frames: head for head in evaluation.summary().heads}
     assert list(heads) == [0, 4, 8, 19]
     for head in heads.values():
         assert head.frames is not None
@@ -109,23 +109,23 @@ def test_an_open_bundle_is_a_bundle() -> None:
     assert found.twin is None
 
 
-def test_it_round_trips_through_json(heard: Evaluation, tmp_path: Path) -> None:
-    heard.save(tmp_path / "new" / "a.json", by="speaker")
+def test_it_round_trips_through_json(evaluation: Evaluation, tmp_path: Path) -> None:
+    evaluation.save(tmp_path / "new" / "a.json", by="speaker")
     again = Evaluation.load(tmp_path / "new" / "a.json")
-    assert again == heard
-    assert again.summary("speaker") == heard.summary("speaker")
+    assert again == evaluation
+    assert again.summary("speaker") == evaluation.summary("speaker")
 
 
-def test_json_holds_the_figures_and_every_text(heard: Evaluation, tmp_path: Path) -> None:
-    heard.save(tmp_path / "a.json")
+def test_json_holds_the_figures_and_every_text(evaluation: Evaluation, tmp_path: Path) -> None:
+    evaluation.save(tmp_path / "a.json")
     told = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
     assert told["schema"] == 1
     head = told["summary"]["heads"][2]
     assert (head["frames"], head["latency"]["worst_ms"]) == (8, 375.0)
     assert head["cer"]["low"] <= head["cer"]["value"] <= head["cer"]["high"]
     assert told["results"][0]["reference"] == ITEMS[0].text
-    assert told["results"][0]["heads"]["8"]["text"] == heard.results[0].heads[8].text
-    assert told["results"][0]["twin"]["text"] == heard.results[0].twin.text  # type: ignore[union-attr]
+    assert told["results"][0]["heads"]["8"]["text"] == evaluation.results[0].heads[8].text
+    assert told["results"][0]["twin"]["text"] == evaluation.results[0].twin.text  # type: ignore[union-attr]
     assert told["streaming"]["files"]["step.onnx"]["sha256"]
 
 
@@ -147,7 +147,7 @@ def test_what_is_no_evaluation_is_said(tmp_path: Path, content: str, message: st
         Evaluation.load(tmp_path / "missing.json")
 
 
-def test_a_file_that_cannot_be_written_is_said(heard: Evaluation, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_said(evaluation: Evaluation, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NearfutureError, match="cannot write"):
-        heard.save(tmp_path / "file" / "a.json")
+        evaluation.save(tmp_path / "file" / "a.json")

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nearfuture.audio import resample
 from nearfuture.data import Item, Utterance
-from nearfuture.evaluation import Result, evaluate_bundles, hearing
-from nearfuture.evaluation.hearing import Shown
+from nearfuture.evaluation import Result, evaluate_bundles, streaming
+from nearfuture.evaluation.streaming import PartialResults
 from nearfuture.runtime import Event, Model, load
 from tests.evaluation.samples import ITEMS, samples_of
 
@@ -163,16 +163,16 @@ def test_computing_is_measured() -> None:
 
 
 def test_decoders_beside_the_stream_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    read, now_s = Shown.read, 0.0
+    accept, now_s = PartialResults.accept, 0.0
 
-    def slow(shown: Shown, *log_probs: NDArray[np.float32]) -> None:
+    def slow(partials: PartialResults, *log_probs: NDArray[np.float32]) -> None:
         nonlocal now_s
         now_s += 0.05
-        read(shown, *log_probs)
+        accept(partials, *log_probs)
 
     # A clock that only they move: on the machine's own, any machine might be slow meanwhile.
-    monkeypatch.setattr(hearing, "time", SimpleNamespace(perf_counter=lambda: now_s))
-    monkeypatch.setattr(Shown, "read", slow)
+    monkeypatch.setattr(streaming, "time", SimpleNamespace(perf_counter=lambda: now_s))
+    monkeypatch.setattr(PartialResults, "accept", slow)
     found = evaluate_bundles("digits", None, ITEMS[:1], heads=[8])
     assert now_s > 1
     assert found.quantum_p50_ms == found.quantum_p98_ms == pytest.approx(0, abs=1e-9)

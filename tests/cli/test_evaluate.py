@@ -201,7 +201,7 @@ def test_mistakes_about_the_data_are_told_before_listening(
     assert "at least 2 speakers" in err
     code, out, err = run(capsys, "--data", one, "--twin", "digits")
     assert (code, out) == (2, "")
-    assert "the twin is a bidirectional model" in err
+    assert "--twin is a bidirectional model" in err
 
 
 def test_nothing_that_can_be_heard_is_an_error(

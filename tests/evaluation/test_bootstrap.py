@@ -1,13 +1,13 @@
 """Intervals: known answers, that they cover, and that pairing is worth it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
 
-from nearfuture.error import NearfutureError
 from nearfuture.evaluation import bootstrap, bootstrap_interval, paired_bootstrap
 from nearfuture.text import ErrorRate
+from tests.errors import refuses
 
 WORDS = 10  # of every utterance that is drawn here
 
@@ -156,22 +156,36 @@ def test_empty_references_do_no_harm() -> None:
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "code", "parameter", "values"),
     [
-        (lambda: bootstrap_interval([]), "at least 2 utterances, not 0"),
-        (lambda: bootstrap_interval(units([1])), "at least 2 utterances, not 1"),
-        (lambda: bootstrap_interval(units([1, 2]), ["a", "a"]), "at least 2 groups, not 1"),
-        (lambda: bootstrap_interval(units([1, 2]), ["a"]), "1 groups were given for 2 utterances"),
+        (lambda: bootstrap_interval([]), "invalid", None, ("2 utterances", 0)),
+        (lambda: bootstrap_interval(units([1])), "invalid", None, ("2 utterances", 1)),
+        (lambda: bootstrap_interval(units([1, 2]), ["a"] * 2), "invalid", None, ("2 groups", 1)),
+        (lambda: bootstrap_interval(units([1, 2]), ["a"]), "invalid", "groups", (1, 2)),
         (
             lambda: bootstrap_interval([ErrorRate(), ErrorRate(insertions=1)]),
-            "every reference is empty",
+            "invalid",
+            None,
+            ("every reference is empty",),
         ),
-        (lambda: bootstrap_interval(units([1, 2]), resamples=0), "at least 1 resample, not 0"),
-        (lambda: paired_bootstrap(units([1, 2]), units([0, 0])), "no error at all"),
-        (lambda: paired_bootstrap(units([1, 2]), units([1])), "these 2 and 1 have different"),
-        (lambda: paired_bootstrap(units([1, 2]), units([1, 2], 9)), "the same utterances"),
+        (
+            lambda: bootstrap_interval(units([1, 2]), resamples=0),
+            "out_of_range",
+            "resamples",
+            (0, 1),
+        ),
+        (lambda: paired_bootstrap(units([1, 2]), units([0, 0])), "invalid", None, ("no error",)),
+        (lambda: paired_bootstrap(units([1, 2]), units([1])), "invalid", None, (2, 1)),
+        (
+            lambda: paired_bootstrap(units([1, 2]), units([1, 2], 9)),
+            "invalid",
+            None,
+            ("the same utterances",),
+        ),
     ],
 )
-def test_what_cannot_be_known_is_said(call: object, message: str) -> None:
-    with pytest.raises(NearfutureError, match=message):
-        call()  # type: ignore[operator]
+def test_undefined_intervals_are_refused(
+    call: Callable[[], object], code: str, parameter: str | None, values: tuple[object, ...]
+) -> None:
+    with refuses(code, parameter, *values):
+        call()

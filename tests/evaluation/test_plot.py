@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from nearfuture.error import NearfutureError
 from nearfuture.evaluation import (
     Evaluation,
     Hypothesis,
     evaluate_bundles,
     plot_error_against_latency,
 )
+from tests.errors import refuses
 from tests.evaluation.samples import ITEMS
 
 
@@ -148,11 +148,11 @@ def test_a_png_is_light_and_large_enough(evaluation: Evaluation, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "message"),
-    [("a.pdf", 1, r"\.png or \.svg file, not a.pdf"), ("a.png", 0, "no evaluation to plot")],
+    ("name", "count", "code", "parameter"),
+    [("a.pdf", 1, "unsupported", "path"), ("a.png", 0, "invalid", "evaluations")],
 )
-def test_what_cannot_be_drawn_is_said(
-    evaluation: Evaluation, tmp_path: Path, name: str, count: int, message: str
+def test_other_files_and_empty_plots_are_refused(
+    evaluation: Evaluation, tmp_path: Path, name: str, count: int, code: str, parameter: str
 ) -> None:
-    with pytest.raises(NearfutureError, match=message):
+    with refuses(code, parameter):
         plot_error_against_latency({"digits": evaluation} if count else {}, tmp_path / name)

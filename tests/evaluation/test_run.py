@@ -12,6 +12,7 @@ from nearfuture.data import Item, Utterance
 from nearfuture.error import NearfutureError
 from nearfuture.evaluation import Evaluation, evaluate_bundles
 from nearfuture.runtime import Bundle, load
+from tests.errors import refuses
 from tests.evaluation.samples import ITEMS, samples_of
 
 
@@ -87,20 +88,24 @@ def test_a_reference_that_the_twin_cannot_write_counts_for_errors_only() -> None
 
 
 @pytest.mark.parametrize(
-    ("streaming", "twin", "heads", "message"),
+    ("streaming", "twin", "heads", "code", "parameter"),
     [
-        ("digits-bidirectional", None, None, "bidirectional and has no budgets"),
-        ("digits", "digits", None, "digits streams: the twin is a bidirectional model"),
-        ("digits", None, [3, 8], r"has the heads 0, 4, 8, 19, not 3$"),
-        ("digits", None, [], "at least one head"),
-        ("no such model", None, None, "no model 'no such model'"),
+        ("digits-bidirectional", None, None, "unsupported", "streaming"),
+        ("digits", "digits", None, "unsupported", "twin"),
+        ("digits", None, [3, 8], "not_found", "heads"),
+        ("digits", None, [], "invalid", "heads"),
     ],
 )
-def test_what_does_not_fit_is_refused(
-    streaming: str, twin: str | None, heads: list[int] | None, message: str
+def test_models_of_the_wrong_kind_and_unknown_heads_are_refused(
+    streaming: str, twin: str | None, heads: list[int] | None, code: str, parameter: str
 ) -> None:
-    with pytest.raises(NearfutureError, match=message):
+    with refuses(code, parameter):
         evaluate_bundles(streaming, twin, ITEMS, heads=heads)
+
+
+def test_an_unknown_model_is_refused() -> None:
+    with pytest.raises(NearfutureError, match="no model 'no such model'"):
+        evaluate_bundles("no such model", None, ITEMS)
 
 
 def test_an_open_bundle_is_a_bundle() -> None:
@@ -130,24 +135,26 @@ def test_json_holds_the_figures_and_every_text(evaluation: Evaluation, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "code", "parameter", "values"),
     [
-        ("no json", "cannot read the evaluation"),
-        ("[]", "no JSON object"),
-        ("{}", "no schema number"),
-        ('{"schema": 2}', "schema 2.*schemas up to 1"),
-        ('{"schema": 1}', "damaged.*streaming"),
+        ("no json", "damaged", "path", ("a.json",)),
+        ("[]", "damaged", None, ("a.json", "no JSON object")),
+        ("{}", "damaged", None, ("no schema number",)),
+        ('{"schema": 2}', "unsupported", None, ("schema 2", "up to 1")),
+        ('{"schema": 1}', "damaged", None, ("streaming",)),
     ],
 )
-def test_what_is_no_evaluation_is_said(tmp_path: Path, content: str, message: str) -> None:
+def test_other_files_are_not_read(
+    tmp_path: Path, content: str, code: str, parameter: str | None, values: tuple[str, ...]
+) -> None:
     (tmp_path / "a.json").write_text(content)
-    with pytest.raises(NearfutureError, match=message):
+    with refuses(code, parameter, *values):
         Evaluation.load(tmp_path / "a.json")
-    with pytest.raises(NearfutureError, match="cannot read the evaluation"):
+    with refuses("not_found", "path", "missing.json"):
         Evaluation.load(tmp_path / "missing.json")
 
 
-def test_a_file_that_cannot_be_written_is_said(evaluation: Evaluation, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_is_named(evaluation: Evaluation, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(NearfutureError, match="cannot write"):
+    with refuses("invalid", "path", "a.json"):
         evaluation.save(tmp_path / "file" / "a.json")

@@ -150,7 +150,9 @@ nearfuture reads schemas up to 1: upgrade nearfuture
             values = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise NearfutureError(
-                f"cannot read the evaluation {path}: {error}", code="damaged", parameter="path"
+                f"cannot read the evaluation {path}: {error}",
+                code="not_found" if isinstance(error, OSError) else "damaged",
+                parameter="path",
             ) from error
         if not isinstance(values, dict):
             raise NearfutureError(

@@ -89,9 +89,7 @@ def plot_error_against_latency(
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path)
     except OSError as error:
-        raise NearfutureError(
-            f"cannot write {path}: {error.strerror}", parameter="path"
-        ) from error
+        raise NearfutureError(f"cannot write {path}: {error.strerror}", parameter="path") from error
 
 
 @dataclass(frozen=True, kw_only=True)

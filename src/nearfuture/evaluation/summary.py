@@ -46,7 +46,9 @@ class Percentiles:
     @classmethod
     def of(cls, values: Sequence[float]) -> Percentiles:
         """Compute the percentiles of some values."""
-        p50, p90 = np.percentile(values or [math.nan], (50, 90))
+        if not values:
+            return cls(math.nan, math.nan, 0)
+        p50, p90 = np.percentile(values, (50, 90))
         return cls(float(p50), float(p90), len(values))
 
 

@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # where the recipes are
+
 
 def about() -> dict[str, Any]:
     root = Path(__file__).parent.parent

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings
-from nearfuture.data.digits import HELD_OUT, WORDS
 from nearfuture.data.segmentation import Segmentation, Segments, segment
 from nearfuture.data.sound import add_noise, at_level
 from nearfuture.runtime import Model, load
+from recipes.digits import HELD_OUT, WORDS, DigitRecordings
 
 SEED = 2024
 FREE = Segmentation(

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings, Utterance
-from nearfuture.data.digits import HELD_OUT, WORDS
+from nearfuture.data import Utterance
 from nearfuture.evaluation import bootstrap_interval
 from nearfuture.runtime import Model, load
 from nearfuture.text import ErrorRate, character_errors, word_errors
+from recipes.digits import HELD_OUT, WORDS, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2024

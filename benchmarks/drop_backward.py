@@ -24,9 +24,10 @@ from digits import RATE, SEED, STRINGS_PER_SPEAKER, measure
 from onnx import numpy_helper
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings, Utterance, load_utterances, read_source
+from nearfuture.data import Utterance, load_utterances, read_source
 from nearfuture.runtime import Bundle, Model, load
 from nearfuture.runtime.manifest import StoredFile
+from recipes.digits import DigitRecordings
 
 RECURRENT = ("RNN", "GRU", "LSTM")
 

@@ -6,9 +6,10 @@ import pytest
 import torch
 from hypothesis import settings
 
-from nearfuture.data import DigitRecordings, corpus_folder
+from nearfuture.data import corpus_folder
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Model, load
+from recipes.digits import DigitRecordings
 from tests import bundles
 
 settings.register_profile("nearfuture", derandomize=True, deadline=None)

@@ -42,7 +42,6 @@ FLAGS = {
     "transcribe": {"FILES", "--model", "--budget", "--format", "--out", "--quiet", "--live"},
     "train": {
         "--data",
-        "--task",
         "--preset",
         "--from",
         "--rate",
@@ -84,7 +83,6 @@ FLAGS = {
         "--model",
         "--twin",
         "--data",
-        "--task",
         "--split",
         "--budgets",
         "--limit",

@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from nearfuture.audio import read, resample
-from nearfuture.data import DigitRecordings
-from nearfuture.data.digits import HELD_OUT
+from recipes.digits import HELD_OUT, DigitRecordings
 
 FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "assets" / "samples"
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]

@@ -1,6 +1,6 @@
 """Turn finished trainings into the bundled models.
 
-nearfuture train --task digits --preset small --out runs/digits
+python -m recipes.digits train --preset small --out runs/digits
 python tools/publish_models.py runs/digits
 """
 

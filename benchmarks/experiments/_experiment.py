@@ -22,10 +22,8 @@ from _report import about
 from nearfuture.data import Utterance
 from nearfuture.data.item import Item
 from nearfuture.evaluation import Evaluation, HeadMetrics, evaluate_bundles
-from nearfuture.training.distributed import Group
-from nearfuture.training.request import Request
-from nearfuture.training.session import Note, train
-from nearfuture.training.trainer import Progress
+from nearfuture.training import Group, Note, Progress, Request, train
+from recipes.digits import symbols, training_data
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "experiments"
@@ -41,7 +39,10 @@ _console = Console()
 
 
 def trained(request: Request) -> Path:
-    """The folder of the models that a request asks for, trained if they are not there yet."""
+    """The folder of the models that a request asks for, trained if they are not there yet.
+
+    Without sources of recordings they are trained on connected digits.
+    """
     missing = [name for name in request.models if not bundle(request.folder, name).exists()]
     if not missing:
         return request.folder
@@ -67,7 +68,11 @@ def trained(request: Request) -> Path:
             _console.print(f"{request.folder.name} {name} {message.doing}", markup=False)
 
     try:
-        train(request, Group(), tell=tell)
+        material = None
+        if not request.data:
+            config = request.configs(symbols())[request.models[0]]
+            material = training_data(config, seed=request.seed)
+        train(request, Group(), material=material, tell=tell)
     finally:
         seconds = before["seconds"] + time.time() - began
         note.write_text(json.dumps({**before, "seconds": seconds}) + "\n", "utf-8")

@@ -29,10 +29,9 @@ from _experiment import (
 from _report import emit
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings
-from nearfuture.data.digits import HELD_OUT
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training.request import Request
+from nearfuture.training import Request
+from recipes.digits import HELD_OUT, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2024
@@ -41,7 +40,6 @@ SETS = {"seen": "speakers known from training", "held-out": f"a speaker never he
 
 def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
     request = Request(
-        data=(),
         preset="small",
         heads=HEADS,
         steps=steps,

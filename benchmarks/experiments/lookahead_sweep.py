@@ -26,10 +26,9 @@ from _experiment import (
 from _report import emit
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings
-from nearfuture.data.digits import HELD_OUT
 from nearfuture.evaluation import paired_bootstrap, plot_error_against_latency
-from nearfuture.training.request import Request
+from nearfuture.training import Request
+from recipes.digits import HELD_OUT, DigitRecordings
 
 HEADS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 19, 25, 30)
 STRINGS_PER_SPEAKER = 300
@@ -49,7 +48,6 @@ def main() -> None:
     if not (folder / "bidirectional").exists():
         shutil.copytree(teacher / "bidirectional", folder / "bidirectional")
     request = Request(
-        data=(),
         preset="small",
         heads=HEADS,
         models=("streaming",),

@@ -27,9 +27,9 @@ from _experiment import (
 from _report import emit
 from rich.table import Table
 
-from nearfuture.data import DigitRecordings, Utterance
-from nearfuture.data.digits import HELD_OUT
-from nearfuture.training.request import Request
+from nearfuture.data import Utterance
+from nearfuture.training import Request
+from recipes.digits import HELD_OUT, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2026
@@ -72,7 +72,6 @@ def main() -> None:
             shutil.copytree(folders[TEACHER] / "bidirectional", folder / "bidirectional")
         trained(
             Request(
-                data=(),
                 preset="small",
                 heads=HEADS,
                 models=("bidirectional",) if twin else ("streaming",),

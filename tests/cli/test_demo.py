@@ -58,4 +58,4 @@ def test_words_are_explained_and_the_next_command_is_named(printed: str) -> None
     text = " ".join(printed.split())
     assert "τ (lookahead): frames of 40 ms that the model waits for" in text
     assert "nearfuture data fetch fsdd" in text
-    assert "nearfuture evaluate --task digits --twin digits-bidirectional" in text
+    assert "python -m recipes.digits evaluate --twin digits-bidirectional" in text

@@ -14,7 +14,6 @@ import soundfile
 
 from nearfuture.audio import read, resample
 from nearfuture.cli import main
-from nearfuture.data import DigitRecordings
 from nearfuture.runtime.bundle import MODELS
 from tests.patience import PATIENCE_S
 
@@ -152,29 +151,15 @@ def test_milliseconds_are_shown_to_a_tenth(
     assert "98866" not in out
 
 
-def test_the_digits_task(
-    fsdd: DigitRecordings, capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    arguments = ("--task", "digits", "--limit", "6", "--json", tmp_path / "a.json")
-    code, out, _ = run(capsys, *arguments)
-    assert code == 0
-    assert "6 recordings" in out
-    results = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))["results"]
-    strings = fsdd.strings(fsdd.seen, "test", 1, seed=2024)
-    assert [one["reference"] for one in results[:5]] == [one.text for one in strings]
-    assert results[5]["speaker"] == "theo"  # whom training never heard
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "either --data SOURCE or --task digits, not neither"),
-        (["--task", "digits", "--data", "."], "not both"),
-        (["--task", "digits", "--limit", "0"], "--limit is a number of recordings from 1"),
-        (["--task", "digits", "--plot", "a.pdf"], "--plot names a .png or .svg file"),
-        (["--task", "digits", "--json", "."], "cannot be written"),
-        (["--task", "digits", "--budgets", "40"], "ask for 55 ms or more"),
-        (["--task", "digits", "--budgets", "soon"], "milliseconds between commas"),
+        ([], "say what to evaluate on: --data SOURCE"),
+        (["--data", "x", "--limit", "0"], "--limit is a number of recordings from 1"),
+        (["--data", "x", "--plot", "a.pdf"], "--plot names a .png or .svg file"),
+        (["--data", "x", "--json", "."], "cannot be written"),
+        (["--data", "x", "--budgets", "40"], "ask for 55 ms or more"),
+        (["--data", "x", "--budgets", "soon"], "milliseconds between commas"),
         (["--data", "no such folder"], "there is no no such folder"),
         (["--data", "x", "--model", "digits-bidirectional", "--budgets", "9"], "no budget"),
         (["--data", "x", "--model", "nowhere"], "there is no model 'nowhere'"),
@@ -254,7 +239,7 @@ def test_a_plot_needs_matplotlib_and_not_all_of_training(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    code, out, err = run(capsys, "--task", "digits", "--plot", "a.png")
+    code, out, err = run(capsys, "--data", "x", "--plot", "a.png")
     assert (code, out) == (2, "")
     assert err.endswith("install it with: pip install matplotlib\n")
 

@@ -198,16 +198,12 @@ def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "either --task digits or --data"),
-        (["--task", "digits", "--data", "x.tsv"], "not both"),
+        ([], "say what to train on: --data SOURCE"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
         (["--data", str(SAMPLES), "--steps", "0"], "--steps is at least 1, not 0"),
         (["--data", str(SAMPLES), "--steps", "5", "--epochs", "5"], "either --steps or --epochs"),
-        (["--task", "digits", "--epochs", "5"], "have no epochs: say --steps"),
         (["--data", str(SAMPLES), "--heads", "0,x"], "--heads is frames from 0"),
         (["--data", str(SAMPLES), "--heads=-1"], "--heads is frames from 0"),
-        (["--task", "digits", "--batch-seconds", "60"], "a size of their own"),
-        (["--task", "digits", "--longest", "60"], "leave --longest out"),
         (["--data", str(SAMPLES), "--longest", "0"], "more than 0 seconds"),
         (["--data", str(SAMPLES), "--from", "nowhere"], "there is no model 'nowhere'"),
         (["--data", str(SAMPLES), "--from", "digits", "--preset", "tiny"], "leave --preset out"),

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from nearfuture.data.digits import WORDS
+from recipes.digits import WORDS
 
 SPEAKERS = ("anna", "bert", "theo")
 TAKES = 8  # five for testing, one for watching, two for training

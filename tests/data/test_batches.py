@@ -2,9 +2,10 @@
 
 import pytest
 
-from nearfuture.data import Batch, Batches, ConnectedDigits, Recordings
+from nearfuture.data import Batch, Batches, Recordings
 from nearfuture.data.batches import share
 from nearfuture.error import NearfutureError
+from recipes.digits import ConnectedDigits
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 12])

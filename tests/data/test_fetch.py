@@ -17,12 +17,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import DigitRecordings, corpus_folder, read_source
+from nearfuture.data import corpus_folder, read_source
 from nearfuture.data.download import download, verify
 from nearfuture.data.fetch import corpora_folder, fetch, fetched
 from nearfuture.data.public import CORPORA, Archive, PublicCorpus, public_corpus
 from nearfuture.data.unpack import unpack
 from nearfuture.error import NearfutureError
+from recipes.digits import DigitRecordings
 from tests.data.fixtures import hertz_of, tone
 
 

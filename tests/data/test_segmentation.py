@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfuture.audio import read
-from nearfuture.data import DigitRecordings, read_manifest
-from nearfuture.data.digits import WORDS
+from nearfuture.data import read_manifest
 from nearfuture.data.segmentation import Segmentation, Segments, segment
 from nearfuture.data.sound import add_noise, at_level
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Model, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.text import Vocabulary
+from recipes.digits import WORDS, DigitRecordings
 
 vocabulary = Vocabulary((" ", "a", "b", "c"))
 FRAME, CENTRE, RATE = 40, 20, 1000  # a frame is 40 samples, and lies where it says

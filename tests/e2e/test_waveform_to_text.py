@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file
 
 from nearfuture.audio import read, resample
-from nearfuture.data import DigitRecordings, read_manifest
+from nearfuture.data import read_manifest
 from nearfuture.decoding import Greedy, text
 from nearfuture.model import Recognizer, RecognizerConfig
 from nearfuture.runtime import Bundle, Engine, Event, Model, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.engine import Outputs
 from nearfuture.text import ErrorRate, word_errors
+from recipes.digits import DigitRecordings
 from tests.chain import cuts
 
 RATE = 8000

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from nearfuture.data import DigitRecordings, Utterance, load_utterances, read_source
-from nearfuture.data.digits import symbols
+from nearfuture.data import Utterance, load_utterances, read_source
 from nearfuture.laws.stream import streamed, whole
 from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
 from nearfuture.model import (
@@ -26,6 +25,7 @@ from nearfuture.model import (
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import Trainer, TrainingOptions
 from nearfuture.training.part import padded
+from recipes.digits import DigitRecordings, symbols
 from tests.laws.cuts import random_partition
 from tests.training.tones import Listed
 

@@ -41,7 +41,7 @@ _MORE = (
     "For the whole test set of real recordings, with the extra [train] of README:\n"
     "  export NEARFUTURE_CORPORA=corpora\n"
     "  nearfuture data fetch fsdd\n"
-    f"  nearfuture evaluate --task digits --twin digits-{_BIDIRECTIONAL}"
+    f"  python -m recipes.digits evaluate --twin digits-{_BIDIRECTIONAL}"
 )
 
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     Items = Sequence[Item | Utterance]
 
-_STRINGS, _SEED = 100, 2024  # of each speaker, as in benchmarks/digits.py
 _MOST_NAMED = 10  # problems, before the rest is only counted
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -31,7 +30,6 @@ def evaluate(
     model: str = "digits",
     twin: str | None = None,
     data: Path | None = None,
-    task: Literal["digits"] | None = None,
     split: str | None = None,
     budgets: str = "all",
     limit: int | None = None,
@@ -51,8 +49,6 @@ def evaluate(
             without it there are error rates only.
         data: Recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines), a Kaldi
             directory or a manifest of Lhotse.
-        task: "digits" instead: 600 strings of 3 to 7 spoken digits, made from the test recordings
-            of the Free Spoken Digit Dataset.
         split: Only recordings of this split; unless given those of "test", or of "dev" where there
             is no such split.
         budgets: Worst-case latencies in ms between commas, such as 215,375: for each the largest
@@ -68,17 +64,14 @@ def evaluate(
     from nearfuture.evaluation.table import notes, tables
     from nearfuture.runtime import Bundle
 
-    if (data is None) == (task is None):
-        raise NearfutureError(
-            f"say what to listen to: either --data SOURCE or --task digits, not "
-            f"{'both' if task else 'neither'}"
-        )
+    if data is None:
+        raise NearfutureError("say what to evaluate on: --data SOURCE")
     if limit is not None and limit < 1:
         raise NearfutureError(f"--limit is a number of recordings from 1, not {limit}")
     _check_files(json_file, plot)
     bundle = Bundle.open(model)
     heads = None if budgets == "all" else _heads(bundle, budgets)
-    items, problems, what = _digits(bundle) if data is None else _items(data, split)
+    items, problems, what = _items(data, split)
     items = _spread(items, limit)
     if by == "speaker" and len({one.speaker for one in items} - {""}) < 2:
         raise NearfutureError(
@@ -142,16 +135,6 @@ def _heads(bundle: "Bundle", budgets: str) -> list[int]:
             f"--budgets takes milliseconds between commas, such as 215,375, or all, not {budgets!r}"
         ) from None
     return [largest_lookahead(ms, bundle.manifest.heads) for ms in wanted]
-
-
-def _digits(bundle: "Bundle") -> "tuple[Items, list[str], str]":
-    from nearfuture.data import DigitRecordings
-    from nearfuture.data.digits import HELD_OUT
-
-    recordings = DigitRecordings.load(rate=bundle.manifest.rate)
-    groups = [recordings.seen, (HELD_OUT,)]
-    strings = [recordings.strings(one, "test", _STRINGS, seed=_SEED) for one in groups]
-    return [one for group in strings for one in group], [], "test recordings, put together"
 
 
 def _items(data: Path, split: str | None) -> "tuple[Items, list[str], str]":

@@ -32,7 +32,6 @@ _NOTHING_LEARNT = 0.9  # characters in error
 def train(
     *,
     data: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
-    task: Literal["digits"] | None = None,
     preset: Preset | None = None,
     begin_with: Annotated[str | None, Parameter(name="--from")] = None,
     rate: int | None = None,
@@ -64,7 +63,6 @@ def train(
             a Kaldi directory or a manifest of Lhotse. Those of the split "train" are trained on,
             those of "dev" are watched; without any, about 5 % are set aside. May be given several
             times: all are trained on, and the first that has a "dev" is watched.
-        task: "digits" instead: strings of spoken digits, made from the Free Spoken Digit Dataset.
         preset: Size of the models, small unless given. The research model of Deep Speech 2 is
             bidirectional and has no streaming twin.
         begin_with: A bundle whose model is trained on instead, alone, with its own size, rate,
@@ -95,21 +93,10 @@ def train(
             cores better.
         out: Folder for checkpoints and bundles.
     """
-    if (task is None) == (not data):
-        raise NearfutureError(
-            "say what to train on: either --task digits or --data SOURCE, not "
-            f"{'both' if task else 'neither'}"
-        )
+    if not data:
+        raise NearfutureError("say what to train on: --data SOURCE")
     if steps is not None and epochs is not None:
         raise NearfutureError("say how long to train: either --steps or --epochs, not both")
-    if not data and epochs is not None:
-        raise NearfutureError("connected digits are made afresh and have no epochs: say --steps")
-    if not data and batch_seconds is not None:
-        raise NearfutureError(
-            "batches of connected digits have a size of their own: leave --batch-seconds out"
-        )
-    if not data and longest is not None:
-        raise NearfutureError("connected digits are short, all of them: leave --longest out")
     for name, value, least in (
         ("--steps", steps, 1),
         ("--epochs", epochs, 1),

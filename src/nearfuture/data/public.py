@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfuture.data.digits import WORDS
 from nearfuture.data.formats import folder
 from nearfuture.data.formats.plain_text import decoded, lines, read_text
 from nearfuture.data.item import Collector
 from nearfuture.error import NearfutureError
 
+_DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 _DEBIAN = "http://deb.debian.org/debian/pool/main/a/asterisk-core-sounds"
 
 
@@ -83,7 +83,7 @@ def _digits(path: Path, found: Collector) -> None:
             continue
         digit, speaker, take = parts.groups()
         split = "test" if int(take) < 5 else "train"
-        found.add(file, WORDS[int(digit)], speaker=speaker, split=split)
+        found.add(file, _DIGITS[int(digit)], speaker=speaker, split=split)
 
 
 def _commands(path: Path, found: Collector) -> None:

@@ -12,18 +12,14 @@ from typing import Any
 
 from nearfuture.data import (
     Batches,
-    ConnectedDigits,
-    DigitRecordings,
     Limits,
     Recordings,
     Skipped,
     Utterance,
     corpus_folder,
-    corpus_strings,
     load_utterances,
     noises,
     room_responses,
-    synthesised_strings,
 )
 from nearfuture.data.augmentation import contents
 from nearfuture.data.check import UNUSED, check
@@ -41,8 +37,6 @@ _MOST_APART = 0.2  # of the recordings
 _VARIED_WITH = {"noise": "noises", "rir": "rooms"}
 _WATCHED = 200  # recordings, at most
 _SHOWN = 3  # names in a note
-_DEV_PER_SPEAKER = 20
-_DEV_SEED = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +47,7 @@ class Material:
         batches: to train on.
         watched: kept apart; in the first process, where they are never none.
         watched_name: what those are, in words.
+        symbols: the characters of all texts.
         about: what to remember of all this, in JSON values; another training has another one.
         left_out: recordings that are in neither, with the reason.
         said: at which rate they are heard, and with what they are varied, in a line each.
@@ -62,6 +57,7 @@ class Material:
     batches: Batches
     watched: list[Utterance]
     watched_name: str
+    symbols: tuple[str, ...]
     about: dict[str, Any]
     left_out: tuple[Skipped, ...] = ()
     said: tuple[str, ...] = ()
@@ -254,6 +250,7 @@ def recordings(
         batches=batches,
         watched=watched,
         watched_name=f"{number} {selection.dev_name}",
+        symbols=selection.symbols,
         about={
             "task": selection.name,
             "recordings_sha256": selection.fingerprint,
@@ -292,33 +289,3 @@ def _varied_in_words() -> tuple[str, ...]:
         where = f"{contents(name)} in {folder.resolve()}" if folder else "none, so they are made up"
         lines.append(f"{what}: {where}")
     return tuple(lines)
-
-
-def digits(config: RecognizerConfig, *, seed: int) -> Material:
-    """Strings of digits, made from the Free Spoken Digit Dataset and synthetic voices."""
-    rate = config.rate
-    takes = DigitRecordings.load(rate=rate)
-    corpus = corpus_strings("kokoro", rate=rate)
-    voices = synthesised_strings(rate=rate, seed=seed)
-    return Material(
-        batches=ConnectedDigits(
-            recordings=takes,
-            others=[*corpus, *voices],
-            noises=noises(rate),
-            rooms=room_responses(rate),
-            limits=Limits(model=config.blueprint()),
-            seed=seed,
-        ),
-        watched=takes.strings(takes.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
-        watched_name="strings of recordings kept apart (number 5 of each)",
-        about={
-            "task": "digits",
-            "data": [
-                "Free Spoken Digit Dataset, recordings 6-49 of 5 speakers (CC BY-SA 4.0)",
-                *([f"kokoro, {len(corpus)} synthetic strings (Apache-2.0)"] if corpus else []),
-                *([f"espeak-ng and flite, {len(voices)} synthetic strings"] if voices else []),
-            ],
-            **_varied_with(),
-        },
-        said=_varied_in_words(),
-    )

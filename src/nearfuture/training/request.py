@@ -24,7 +24,7 @@ class Request:
     """What to train, on what, how, and where to keep it; the same for every process.
 
     Attributes:
-        data: sources of recordings; none for connected digits.
+        data: sources of recordings.
         preset: the size of the models; None for that of the bundle that is trained on.
         begin_with: a bundle whose model is trained on, alone; None to begin afresh.
         rate: that they hear; None for the preset's own.
@@ -47,7 +47,7 @@ class Request:
         folder: each model has its own in there.
     """
 
-    data: tuple[Path, ...]
+    data: tuple[Path, ...] = ()
     preset: Preset | None = None
     begin_with: str | None = None
     rate: int | None = None

@@ -11,17 +11,15 @@ from typing import Protocol
 import torch
 
 from nearfuture.data import Limits, Skipped, Utterance
-from nearfuture.data.digits import symbols
 from nearfuture.data.report import Report
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer, RecognizerConfig
-from nearfuture.training import material
 from nearfuture.training.best import export_best, recognizer_of
 from nearfuture.training.bfloat16 import multiplies_bfloat16
 from nearfuture.training.checkpoint import load_model
 from nearfuture.training.distributed import Group
 from nearfuture.training.evaluation import evaluate
-from nearfuture.training.material import Material, select
+from nearfuture.training.material import Material, recordings, select
 from nearfuture.training.request import BIDIRECTIONAL, Request
 from nearfuture.training.teacher import fingerprint, inherit
 from nearfuture.training.trainer import Progress, Trainer
@@ -92,6 +90,7 @@ def train(
     request: Request,
     group: Group,
     *,
+    material: Material | None = None,
     tell: Callable[[str, Note | Progress], None] = lambda *_: None,
     interruption: Interruption = _never,
 ) -> dict[str, Outcome]:
@@ -102,6 +101,7 @@ def train(
     Args:
         request: the same one in all processes.
         group: the processes.
+        material: what to train on instead of the request's sources.
         tell: what happens, by the name of the model; in the first process.
         interruption: how somebody says that it is to stop.
 
@@ -113,7 +113,8 @@ def train(
     say = tell if group.first else lambda *_: None
     if request.bfloat16 and not multiplies_bfloat16(group.device):
         say(request.models[0], Note(doing="beginning", said=(_SLOW_BFLOAT16,)))
-    given, configs = _given(request, group, lambda note: say(request.models[0], note))
+    given = material or _loaded(request, group, lambda note: say(request.models[0], note))
+    configs = request.configs(given.symbols)
     outcomes: dict[str, Outcome] = {}
     for name, config in configs.items():
         outcomes[name] = _train(name, config, request, given, group, say, interruption)
@@ -139,28 +140,21 @@ def _check(request: Request) -> None:
         )
 
 
-def _given(
-    request: Request, group: Group, say: Callable[[Note], None]
-) -> tuple[Material, dict[str, RecognizerConfig]]:
-    """What is trained on, and the models by name."""
+def _loaded(request: Request, group: Group, say: Callable[[Note], None]) -> Material:
+    """The recordings of the request's sources."""
 
     def looking(done: int, total: int) -> None:
         if done % 100 == 0:
             say(Note(doing="looking through recordings", far=(done, total)))
 
     say(Note(doing="reading"))
-    if not request.data:
-        configs = request.configs(symbols())
-        given = material.digits(configs[request.models[0]], seed=request.seed)
-        say(Note(doing="loaded", said=given.said))
-        return given, configs
     # How long a recording must be does not depend on the symbols.
     plan = request.configs(())[request.models[0]].blueprint()
     limits = Limits(longest_s=request.longest, model=plan)
     selection = select(request.data, seed=request.seed, limits=limits, progress=looking)
     configs = request.configs(selection.symbols)
     say(Note(doing="loading", reports=selection.reports, said=selection.notes))
-    given = material.recordings(
+    given = recordings(
         selection,
         configs[request.models[0]],
         seed=request.seed,
@@ -170,7 +164,7 @@ def _given(
     )
     watched = f"watched: {given.watched_name}"
     say(Note(doing="loaded", skipped=given.left_out, said=(*given.said, watched)))
-    return given, configs
+    return given
 
 
 def _train(
@@ -221,7 +215,7 @@ def _steps(request: Request, given: Material) -> int:
     if request.epochs is None:
         return request.steps or 0
     if given.steps is None:
-        raise NearfutureError("connected digits are made afresh and have no epochs: say --steps")
+        raise NearfutureError("these batches are made afresh and have no epochs: set `steps`")
     return given.steps(request.epochs)
 
 

@@ -16,13 +16,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.data.ahead import Ahead
-from nearfuture.data.augmentation import Augmentation
-from nearfuture.data.batches import Batch, share
-from nearfuture.data.corpus import Utterance, corpus_folder, load_audio, read_manifest
-from nearfuture.data.limits import Limits
-from nearfuture.data.sound import add_noise, at_level
-from nearfuture.error import NearfutureError
+from nearfuture import NearfutureError
+from nearfuture.data import (
+    Ahead,
+    Augmentation,
+    Batch,
+    Limits,
+    Utterance,
+    add_noise,
+    at_level,
+    corpus_folder,
+    load_audio,
+    read_manifest,
+    share,
+)
 from nearfuture.text import Vocabulary
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

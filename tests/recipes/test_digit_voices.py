@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import corpus_strings, synthesised_strings
-from nearfuture.data.digits import WORDS
-from nearfuture.data.synthetic import ESPEAK, FLITE
 from nearfuture.error import NearfutureError
+from recipes.digits import WORDS, corpus_strings, synthesised_strings
+from recipes.digits.voices import ESPEAK, FLITE
 from tests.data.fixtures import tone, write_manifest
 
 
 def test_the_voices_of_the_samples_stay_unseen() -> None:
-    manifest = files("nearfuture") / "samples" / "manifest.tsv"
+    manifest = files("nearfuture") / "assets" / "samples" / "manifest.tsv"
     rows = csv.DictReader(manifest.read_text(encoding="utf-8").splitlines(), delimiter="\t")
     sampled = {row["voice"] for row in rows}
     assert len(sampled) >= 4
@@ -103,7 +102,7 @@ def test_a_synthesiser_that_does_not_speak_is_named(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.skipif(not shutil.which("flite"), reason="flite is not installed")
 def test_a_real_synthesiser_speaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearfuture.data.synthetic.ESPEAK", ())
+    monkeypatch.setattr("recipes.digits.voices.ESPEAK", ())
     strings = synthesised_strings(rate=8000, per_voice=1)
     assert [one.name.split(":")[0] for one in strings] == [f"flite {voice}" for voice in FLITE]
     for one in strings:

@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
+from nearfuture import NearfutureError
 from nearfuture.audio import read, resample
-from nearfuture.data.corpus import Utterance, corpus_folder, load_audio, read_manifest
-from nearfuture.data.digits import WORDS
-from nearfuture.error import NearfutureError
+from nearfuture.data import Utterance, corpus_folder, load_audio, read_manifest
+from recipes.digits.strings import WORDS
 
 FLITE = ("kal", "kal16", "awb")
 ESPEAK = tuple(

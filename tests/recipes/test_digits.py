@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nearfuture.data import Augmentation, ConnectedDigits, DigitRecordings, Utterance
-from nearfuture.data.digits import HELD_OUT, WORDS, symbols
+from nearfuture.data import Augmentation, Utterance
 from nearfuture.error import NearfutureError
+from recipes.digits import HELD_OUT, WORDS, ConnectedDigits, DigitRecordings, symbols
 from tests.data.fixtures import SPEAKERS, hertz_of, tone, write_digits, write_manifest
 
 

@@ -23,7 +23,7 @@ TABLE: dict[str, set[str] | None] = {
     "decoding": {"text"},
     "runtime": {"audio", "budget", "decoding", "text"},
     "serving": RUNTIME_AND_BELOW,
-    "client": {"audio", "text"},
+    "client": {"audio", "decoding", "text"},
     "layers": {"budget"},
     "laws": {"layers", "budget"},
     "audit": {"budget", "runtime"},

@@ -180,7 +180,7 @@ def test_sound_that_nobody_takes_is_counted(
     use(monkeypatch, Sound(speak))
     code, out, err = run(capsys)
     assert (code, out) == (0, "")
-    assert "s of sound were lost" in err
+    assert "s of audio were lost" in err
 
 
 def test_devices_are_listed(

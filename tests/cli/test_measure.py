@@ -58,7 +58,7 @@ def test_a_table_and_json(
     assert f"{protocol} protocol, 1 connection\n" in "\n".join(map(str.strip, out.split("\n")))
     for figure in ("first token", "partial lag", "finalisation", "word shown"):
         assert figure in out
-    assert "3 said, 0 lost, 0 changed, 0 added" in out
+    assert "3 in the reference, 0 lost, 0 changed, 0 added" in out
     assert "the words' own times (1)" in out
     told = json.loads((folder / "found" / "all.json").read_text())
     assert (told["url"], told["protocol"], told["complete"]) == (url, protocol, 1)
@@ -82,7 +82,7 @@ def test_a_lost_word_is_reported_and_no_text_is_no_reference(
 ) -> None:
     with serving(Standin(words=WORDS).vosk) as url:
         _, out, _ = run(capsys, url, folder / "b.wav", "--protocol", "vosk")
-        assert "4 said, 1 lost" in out
+        assert "4 in the reference, 1 lost" in out
         code, out, _ = run(capsys, url, folder / "c.wav", "--protocol", "vosk")
     assert code == 0
     assert "no reference text" in out

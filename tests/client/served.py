@@ -11,7 +11,7 @@ from typing import Any
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from nearfuture.client import Closed
+from nearfuture.client.connection import Closed
 from tests.client.standin import Wire
 
 Handler = Callable[[Wire], Awaitable[None]]

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from nearfuture.client import Closed
+from nearfuture.client.connection import Closed
 
 
 class Wire(Protocol):

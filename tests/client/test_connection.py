@@ -13,8 +13,12 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.http11 import Response
 
-from nearfuture.client import Closed, Recording, ServerError, choose, measure, websocket
-from nearfuture.client.speech import Spoken
+from nearfuture.audio import Audio
+from nearfuture.client.connection import Closed, ServerError, websocket
+from nearfuture.client.measure import ReferenceRecording, measure
+from nearfuture.client.options import MeasureOptions
+from nearfuture.client.protocols import protocol_factory
+from nearfuture.decoding import Word
 from tests.client.served import Socket
 from tests.client.standin import Standin
 
@@ -83,7 +87,7 @@ def test_the_api_key_is_a_bearer_token() -> None:
         return opened.respond(HTTPStatus.UNAUTHORIZED, "")
 
     async def both(url: str) -> None:
-        assert "--api-key" in await failure(url)
+        assert "`api_key`" in await failure(url)
         async with websocket(url, api_key="secret"):
             pass
 
@@ -137,19 +141,21 @@ def test_in_real_time_no_delay_is_shorter_than_the_servers(protocol: Any) -> Non
     """However busy this computer is, it can only add to a delay."""
     standin = Standin(words=WORDS, delay_ms=50, final_ms=80)
     sound = np.full(2400, 0.3, np.float32)
-    spoken = [Spoken(text=word, start_ms=end - 50, end_ms=end) for word, end in WORDS]
+    spoken = [Word(word, end - 50, end, 1.0) for word, end in WORDS]
     rate = 24_000 if protocol == "openai" else 8000
-    one = Recording.of("a", sound, 8000, to=rate, words=spoken)
+    one = ReferenceRecording.of("a", Audio(sound, 8000), to=rate, words=spoken)
 
     async def use(url: str) -> Any:
-        return await measure([one], lambda: websocket(url), choose(protocol), connections=2)
+        return await measure(
+            [one], lambda: websocket(url), protocol_factory(protocol), MeasureOptions(connections=2)
+        )
 
     async def handle(opened: ServerConnection) -> None:
         await getattr(standin, protocol)(Socket(opened))
 
     found = served(handle, use)
     assert found.failures == {}
-    assert found.words.errors.errors == 0
+    assert found.word_errors.edits.errors == 0
     figures = found.figures()
     assert figures["word shown"].p50 >= 50
     assert figures["finalisation"].p50 >= 80

@@ -9,33 +9,44 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nearfuture.client import Measurement, Recording, Vosk, choose, measure, rate_sent
-from nearfuture.client.measurement import FIGURES
-from nearfuture.client.protocol import Message, Pcm
-from nearfuture.client.report import as_json, notes
-from nearfuture.client.speech import Spoken
+from nearfuture.audio import Audio
+from nearfuture.client.connection import Message
+from nearfuture.client.measure import (
+    FIGURES,
+    Measurement,
+    ReferenceRecording,
+    as_json,
+    measure,
+    notes,
+)
+from nearfuture.client.options import MeasureOptions
+from nearfuture.client.protocols import Pcm, Vosk, protocol_factory, sent_rate
+from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from tests.client.standin import Standin
 from tests.client.virtual import Peer, connector, run
+from tests.errors import refuses
 
 PROTOCOLS = ["vosk", "openai", "nearfuture"]
 RATE = 8000
 # Ends lie on the chunks of 20 ms, so that no wait for a chunk adds to a delay.
 WORDS = [("one", 500.0), ("two", 800.0), ("three", 1400.0), ("four", 1700.0)]
-SPOKEN = [Spoken(text=word, start_ms=end - 200, end_ms=end) for word, end in WORDS]
+SPOKEN = [Word(word, end - 200, end, 1.0) for word, end in WORDS]
 
 
-def recording(protocol: Any = "vosk", *, name: str = "a", **more: Any) -> Recording:
+def recording(protocol: Any = "vosk", *, name: str = "a", **more: Any) -> ReferenceRecording:
     sound = np.random.default_rng(0).uniform(-0.5, 0.5, 2 * RATE).astype(np.float32)
     more = {"words": SPOKEN, **more}
-    return Recording.of(name, sound, RATE, to=rate_sent(protocol, RATE), **more)
+    return ReferenceRecording.of(name, Audio(sound, RATE), to=sent_rate(protocol, RATE), **more)
 
 
-def measured(protocol: Any, standin: Standin, *recordings: Recording, **more: Any) -> Measurement:
+def measured(
+    protocol: Any, standin: Standin, *recordings: ReferenceRecording, **more: Any
+) -> Measurement:
     connect_s, room = more.pop("connect_s", 0.0), more.pop("room", 1_000_000)
     connect = connector(getattr(standin, protocol), connect_s=connect_s, room=room)
     played = recordings or (recording(protocol),)
-    return run(measure(played, connect, choose(protocol), **more))
+    return run(measure(played, connect, protocol_factory(protocol), MeasureOptions(**more)))
 
 
 def p50(found: Measurement, name: str) -> float:
@@ -63,7 +74,7 @@ def test_each_delay_is_the_servers(
         values = found.figures()[name]
         assert values is not None
         assert values.count == len(WORDS)
-        assert (values.p50, values.most) == pytest.approx((word_ms, word_ms), abs=0.01)
+        assert (values.p50, values.max) == pytest.approx((word_ms, word_ms), abs=0.01)
 
 
 def test_a_partial_is_late_by_the_servers_delay_alone() -> None:
@@ -72,7 +83,7 @@ def test_a_partial_is_late_by_the_servers_delay_alone() -> None:
     assert lag is not None
     assert lag.count == 100 + 1  # one reply to each chunk, and that to the end
     assert lag.p50 == pytest.approx(75, abs=0.01)
-    assert lag.most == pytest.approx(75, abs=0.01)
+    assert lag.max == pytest.approx(75, abs=0.01)
 
 
 def test_openai_tells_no_audio_position_so_there_is_no_partial_lag() -> None:
@@ -81,10 +92,10 @@ def test_openai_tells_no_audio_position_so_there_is_no_partial_lag() -> None:
 
 def test_a_word_that_is_first_wrong_is_shown_and_settled_when_it_is_right() -> None:
     found = measured("vosk", Standin(words=WORDS, revised={1}))
-    values = [one.first_s for one in found.played[0].shown.words]
+    values = [one.first_s for one in found.played[0].timeline.words]
     assert values == pytest.approx([0.5, 0.9, 1.4, 1.7])
-    assert found.played[0].shown.revised == 1
-    assert found.played[0].shown.broken == 0
+    assert found.played[0].timeline.revised == 1
+    assert found.played[0].timeline.committed_revised == 0
 
 
 def test_a_word_that_comes_and_goes_counts_from_its_first_time_and_settles_at_its_last() -> None:
@@ -99,12 +110,12 @@ def test_a_word_that_comes_and_goes_counts_from_its_first_time_and_settles_at_it
                 await peer.send(f'{{"partial": "{shown}"}}')
             assert isinstance(message, bytes) or number in (0, 101)
 
-    found = run(measure([recording(words=SPOKEN[:1])], connector(fickle), choose("vosk")))
-    [word] = found.played[0].shown.words
+    found = run(measure([recording(words=SPOKEN[:1])], connector(fickle), protocol_factory("vosk")))
+    [word] = found.played[0].timeline.words
     assert (word.first_s, word.settled_s) == pytest.approx((0.5, 0.7))
     assert p50(found, "word shown") == pytest.approx(0, abs=0.01)
     assert p50(found, "word settled") == pytest.approx(200, abs=0.01)
-    assert found.played[0].shown.revised == 1
+    assert found.played[0].timeline.revised == 1
     assert p50(found, "text complete") == pytest.approx(200, abs=0.01)
 
 
@@ -117,28 +128,28 @@ def test_lost_and_repeated_words_are_counted(
     protocol: str, wrong: dict[str, Any], lost: int, repeated: int
 ) -> None:
     found = measured(protocol, Standin(words=WORDS, **wrong))
-    assert found.words is not None
-    errors = found.words.errors
+    assert found.word_errors is not None
+    errors = found.word_errors.edits
     assert (errors.deletions, errors.insertions, errors.substitutions) == (lost, repeated, 0)
-    assert found.words.repeated == repeated
+    assert found.word_errors.repeated == repeated
     # The delays of the words that are right do not suffer from those that are not.
     assert p50(found, "word shown") == pytest.approx(0, abs=0.01)
 
 
 def test_a_wrong_word_has_no_delay() -> None:
-    said = [SPOKEN[0], Spoken(text="too", start_ms=600, end_ms=800), *SPOKEN[2:]]
+    said = [SPOKEN[0], Word("too", 600, 800, 1.0), *SPOKEN[2:]]
     found = measured("vosk", Standin(words=WORDS, delay_ms=40), recording(words=said))
     values = found.figures()["word shown"]
     assert values is not None
-    assert (values.count, values.most) == (3, pytest.approx(40, abs=0.01))
-    assert found.words is not None
-    assert found.words.errors.substitutions == 1
+    assert (values.count, values.max) == (3, pytest.approx(40, abs=0.01))
+    assert found.word_errors is not None
+    assert found.word_errors.edits.substitutions == 1
 
 
 def test_utterances_are_joined_and_their_words_are_not_taken_back() -> None:
     found = measured("vosk", Standin(words=WORDS, ends={1}, delay_ms=40))
-    assert found.played[0].shown.text == "one two three four"
-    assert found.played[0].shown.revised == 0
+    assert found.played[0].timeline.text == "one two three four"
+    assert found.played[0].timeline.revised == 0
     assert p50(found, "word settled") == pytest.approx(40, abs=0.01)
 
 
@@ -156,19 +167,19 @@ def test_a_server_slower_than_real_time_does_not_slow_the_speaker_down() -> None
             await peer.send('{"partial": ""}')
         await peer.send('{"text": "one"}')
 
-    found = run(measure([recording()], connector(slow, room=10), choose("vosk")))
+    found = run(measure([recording()], connector(slow, room=10), protocol_factory("vosk")))
     assert found.failures == {}
     # 100 chunks of 30 ms, the first of which was there after 20 ms, for 2000 ms of audio.
     assert p50(found, "finalisation") == pytest.approx(20 + 3000 - 2000, abs=2)
     lag = found.figures()["partial lag"]
     assert lag is not None
-    assert lag.most == pytest.approx(1020, abs=2)
+    assert lag.max == pytest.approx(1020, abs=2)
     assert found.kept_pace  # it was the server who was late
-    assert found.held_s() > 0.5
+    assert found.blocked_s() > 0.5
 
 
 def test_a_client_that_is_late_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    vosk = choose("vosk")
+    vosk = protocol_factory("vosk")
 
     def busy(rate: int) -> Any:
         protocol = vosk(rate)
@@ -183,7 +194,7 @@ def test_a_client_that_is_late_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
         return protocol
 
     connect = connector(Standin(words=WORDS).vosk)
-    found = run(measure([recording()] * 2, connect, busy, connections=2))
+    found = run(measure([recording()] * 2, connect, busy, MeasureOptions(connections=2)))
     assert not found.kept_pace
     assert any("DID NOT KEEP PACE" in line for line in notes(found))
     assert as_json(found, {})["client"]["kept_pace"] is False
@@ -204,7 +215,7 @@ def test_the_pace_is_that_of_one_absolute_clock() -> None:
                 await peer.send('{"text": ""}')
                 return
 
-    run(measure([recording()], connector(note), choose("vosk")))
+    run(measure([recording()], connector(note), protocol_factory("vosk")))
     due = np.arange(1, 101) * 0.02
     assert arrivals == pytest.approx(due, abs=1e-6)
 
@@ -256,8 +267,8 @@ def test_a_failure_has_one_line_and_the_next_recording_is_played(protocol: str, 
     assert len(line) < 200
     # What failed is counted as failed, and nowhere else.
     assert all(values is None for values in found.figures().values())
-    assert found.words is None
-    assert all(one.words() is None for one in found.played)
+    assert found.word_errors is None
+    assert all(one.word_errors() is None for one in found.played)
     assert as_json(found, {})["failures"] == {line: 2}
 
 
@@ -266,10 +277,10 @@ def test_a_server_of_another_protocol_is_named() -> None:
         await peer.receive()
         await asyncio.sleep(1e6)
 
-    found = run(measure([recording("openai")], connector(silent), choose("openai")))
+    found = run(measure([recording("openai")], connector(silent), protocol_factory("openai")))
     [line] = found.failures
     assert "not ready for audio within 10 s" in line
-    assert "--protocol" in line
+    assert "`protocol`" in line
 
 
 def test_one_connection_that_fails_leaves_the_others_alone() -> None:
@@ -281,7 +292,14 @@ def test_one_connection_that_fails_leaves_the_others_alone() -> None:
         wrong = {"close_ms": 500.0} if count == 2 else {}
         await Standin(words=WORDS, delay_ms=30, **wrong).vosk(peer)
 
-    found = run(measure([recording()], connector(sometimes), choose("vosk"), connections=4))
+    found = run(
+        measure(
+            [recording()],
+            connector(sometimes),
+            protocol_factory("vosk"),
+            MeasureOptions(connections=4),
+        )
+    )
     assert (len(found.complete), sum(found.failures.values())) == (3, 1)
     assert p50(found, "word shown") == pytest.approx(30, abs=0.01)
 
@@ -289,48 +307,49 @@ def test_one_connection_that_fails_leaves_the_others_alone() -> None:
 def test_without_word_times_energy_says_where_speech_is_and_the_report_tells() -> None:
     sound = np.zeros(2 * RATE, np.float32)
     sound[4000:12_000] = 0.3
-    one = Recording.of("a", sound, RATE, to=RATE, text="one two three four")
+    one = ReferenceRecording.of("a", Audio(sound, RATE), to=RATE, text="one two three four")
     found = measured("vosk", Standin(words=WORDS), one)
     assert p50(found, "first token") == pytest.approx(0, abs=0.01)
     assert p50(found, "text complete") == pytest.approx(1700 - 1500, abs=0.01)
     assert found.figures()["word shown"] is None
     assert any("energy (1)" in line for line in notes(found))
-    assert any("for --words" in line for line in notes(found))
-    assert not any("for --words" in line for line in notes(measured("vosk", Standin(words=WORDS))))
-    assert found.words is not None
-    assert found.words.errors.rate == 0
+    assert any("for `words`" in line for line in notes(found))
+    assert not any("for `words`" in line for line in notes(measured("vosk", Standin(words=WORDS))))
+    assert found.word_errors is not None
+    assert found.word_errors.edits.rate == 0
 
 
 def test_silence_has_no_first_token() -> None:
-    one = Recording.of("a", np.zeros(RATE, np.float32), RATE, to=RATE, text="")
+    one = ReferenceRecording.of("a", Audio(np.zeros(RATE, np.float32), RATE), to=RATE, text="")
     found = measured("vosk", Standin(words=[]), one)
     assert found.figures()["first token"] is None
     assert p50(found, "finalisation") == pytest.approx(0, abs=0.01)
-    assert found.words is not None
-    assert found.words.errors.rate == 0
+    assert found.word_errors is not None
+    assert found.word_errors.edits.rate == 0
 
 
 def test_json_has_every_figure_and_every_recording() -> None:
     told = as_json(measured("vosk", Standin(words=WORDS, delay_ms=20)), {"url": "ws://here"})
     assert set(told["ms"]) == set(FIGURES)
-    assert told["ms"]["word shown"] == {"count": 4, "p50": 20, "p90": 20, "p99": 20, "most": 20}
-    assert told["recordings"][0]["shown"] == "one two three four"
+    assert told["ms"]["word shown"] == {"count": 4, "p50": 20, "p90": 20, "p99": 20, "max": 20}
+    assert told["recordings"][0]["text"] == "one two three four"
     assert told["words"]["error_rate"] == 0
 
 
 @pytest.mark.parametrize(
-    ("more", "named"),
+    ("more", "values"),
     [
-        ({"connections": 0}, "--connections"),
-        ({"seconds": 0.0}, "--seconds"),
-        ({"chunk_ms": 0.0}, "--chunk-ms is a length of 1 to 10000 ms, not 0"),
-        ({"chunk_ms": 10_001.0}, "--chunk-ms"),
-        ({"patience_s": float("nan")}, "--patience-s"),
+        ({"connections": 0}, ("0",)),
+        ({"seconds": 0.0}, ("above 0", "not 0")),
+        ({"chunk_ms": 0.0}, ("1 to 10000 ms", "not 0")),
+        ({"chunk_ms": 10_001.0}, ("10000 ms", "10001")),
+        ({"patience_s": float("nan")}, ("nan",)),
     ],
 )
-def test_numbers_without_sense_are_refused(more: dict[str, Any], named: str) -> None:
-    with pytest.raises(NearfutureError, match=named):
-        measured("vosk", Standin(words=WORDS), **more)
+def test_numbers_without_sense_are_refused(more: dict[str, Any], values: tuple[str, ...]) -> None:
+    [parameter] = more
+    with refuses("out_of_range", parameter, *values):
+        MeasureOptions(**more)
 
 
 def test_word_times_of_another_text_are_refused() -> None:
@@ -347,10 +366,10 @@ def test_a_server_that_ends_early_has_failed_and_its_text_was_seen() -> None:
         update = {"type": "update", "utterance": 0, "committed": "one", "provisional": ""}
         await peer.send(json.dumps(update | {"final": True, "ended": True}))
 
-    found = run(measure([recording("nearfuture")], connector(stop), choose("nearfuture")))
+    found = run(measure([recording("nearfuture")], connector(stop), protocol_factory("nearfuture")))
     [line] = found.failures
     assert "before the audio was over" in line
-    assert found.played[0].shown.text == "one"
+    assert found.played[0].timeline.text == "one"
     assert found.played[0].lasted_s == pytest.approx(0.2)
 
 

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from nearfuture.audio import read
-from nearfuture.client import Recording, address, choose, converse, measure, rate_sent, websocket
-from nearfuture.client.caption import Transcript
-from nearfuture.client.failure import ServerError
+from nearfuture.client.caption import CaptionLog
+from nearfuture.client.connection import ServerError, websocket
+from nearfuture.client.measure import ReferenceRecording, measure
+from nearfuture.client.options import MeasureOptions
+from nearfuture.client.protocols import address, protocol_factory, sent_rate
+from nearfuture.client.streaming import StreamOptions, stream_audio
 from nearfuture.runtime import load
 from tests.serving.served import SAMPLES, Served, dispatcher, running
 
@@ -24,11 +27,11 @@ def served() -> Iterator[Served]:
         yield served
 
 
-def recording(protocol: Any, name: str) -> Recording:
+def recording(protocol: Any, name: str) -> ReferenceRecording:
     audio = read(SAMPLES / f"{name}.flac")
-    to = rate_sent(protocol, audio.rate)
-    said = load("digits").transcribe(Recording.of("", audio.samples, audio.rate, to=to).pcm, to)
-    return Recording.of(name, audio.samples, audio.rate, to=to, text=said.text)
+    to = sent_rate(protocol, audio.rate)
+    said = load("digits").transcribe(ReferenceRecording.of("", audio, to=to).pcm, to)
+    return ReferenceRecording.of(name, audio, to=to, text=said.text)
 
 
 def where(served: Served, protocol: Any) -> str:
@@ -44,10 +47,10 @@ def test_the_path_of_another_protocol_is_told(protocol: Any, path: str, served: 
 
     async def use() -> None:
         async with websocket(target) as connection:
-            make = choose(protocol)
-            await converse(connection, make(one.rate), one.pcm, on_caption=lambda *_: None)
+            make = protocol_factory(protocol)
+            await stream_audio(connection, make(one.rate), one.pcm, lambda *_: None)
 
-    with pytest.raises(ServerError, match=r"the server reports: .* --protocol or a path"):
+    with pytest.raises(ServerError, match=r"the server reports: .* `protocol`, or another path"):
         asyncio.run(use())
 
 
@@ -65,16 +68,16 @@ def test_a_path_that_is_not_there_is_told(served: Served) -> None:
 def test_as_fast_as_it_goes_the_text_is_the_offline_text(
     protocol: Any, name: str, served: Served
 ) -> None:
-    one, transcript = recording(protocol, name), Transcript()
+    one, transcript = recording(protocol, name), CaptionLog()
 
     async def run() -> None:
         async with websocket(where(served, protocol)) as connection:
-            await converse(
+            await stream_audio(
                 connection,
-                choose(protocol)(one.rate),
+                protocol_factory(protocol)(one.rate),
                 one.pcm,
-                on_caption=lambda at_s, caption: transcript.see(caption),
-                real_time=False,
+                lambda at_s, caption: transcript.add(caption),
+                StreamOptions(real_time=False),
             )
 
     asyncio.run(run())
@@ -87,12 +90,17 @@ def test_a_measurement_loses_no_word_and_takes_no_committed_one_back(
 ) -> None:
     one = recording(protocol, "flite-rms-991")
     found = asyncio.run(
-        measure([one], lambda: websocket(where(served, protocol)), choose(protocol), connections=3)
+        measure(
+            [one],
+            lambda: websocket(where(served, protocol)),
+            protocol_factory(protocol),
+            MeasureOptions(connections=3),
+        )
     )
     assert found.failures == {}
-    assert found.words is not None
-    assert (found.words.errors.errors, found.words.repeated) == (0, 0)
-    assert [played.shown.broken for played in found.played] == [0, 0, 0]
+    assert found.word_errors is not None
+    assert (found.word_errors.edits.errors, found.word_errors.repeated) == (0, 0)
+    assert [played.timeline.committed_revised for played in found.played] == [0, 0, 0]
     figures = found.figures()
     known = {name for name, values in figures.items() if values is not None}
     expected = {"connect", "first token", "text complete", "finalisation"}

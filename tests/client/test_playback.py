@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfuture.client.playback import as_pcm, chunks
+from nearfuture.client.playback import chunks, to_pcm
 from nearfuture.error import NearfutureError
 
 
 def test_every_16_bit_value_is_sent_as_it_was_recorded() -> None:
     values = np.arange(-32768, 32768, dtype=np.int16)
-    assert np.array_equal(as_pcm(values.astype(np.float32) / 32768, 8000, 8000), values)
+    assert np.array_equal(to_pcm(values.astype(np.float32) / 32768, 8000, 8000), values)
 
 
 @given(

@@ -10,20 +10,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfuture.client import Caption, OpenAIRealtime, Protocol, ServerError, Vosk, choose
-from nearfuture.error import NearfutureError
+from nearfuture.client.caption import Caption
+from nearfuture.client.connection import ServerError
+from nearfuture.client.protocols import OpenAIRealtime, StreamProtocol, Vosk, protocol_factory
+from tests.errors import refuses
 
 PCM = np.arange(-3, 3, dtype=np.int16)
 ITEM = "conversation.item.input_audio_transcription"
 
 
-def ready(protocol: Protocol) -> Protocol:
+def ready(protocol: StreamProtocol) -> StreamProtocol:
     protocol.opening()
     protocol.audio(PCM)
     return protocol
 
 
-def told(protocol: Protocol, **message: Any) -> Caption | None:
+def told(protocol: StreamProtocol, **message: Any) -> Caption | None:
     return protocol.read(json.dumps(message))
 
 
@@ -39,20 +41,22 @@ def test_vosk_takes_the_best_alternative() -> None:
 def test_vosk_that_answers_too_seldom_has_ended_when_it_closes_after_a_result() -> None:
     vosk = Vosk(8000)
     vosk.audio(PCM), vosk.audio(PCM)
-    assert not vosk.closed()
+    assert not vosk.complete_when_closed
     told(vosk, text="one")
-    assert not vosk.closed()  # a result before the end of the audio is an utterance, not the end
+    assert (
+        not vosk.complete_when_closed
+    )  # a result before the end of the audio is an utterance, not the end
     vosk.ending()
-    assert not vosk.closed()
+    assert not vosk.complete_when_closed
     told(vosk, text="two")
-    assert vosk.closed()
+    assert vosk.complete_when_closed
     assert not vosk.ended
 
 
 def test_vosk_that_answers_too_often_has_heard_no_more_than_all() -> None:
     vosk = Vosk(8000)
     vosk.audio(np.zeros(80, np.int16))
-    heard = [caption.heard_ms for _ in range(3) if (caption := told(vosk, partial=""))]
+    heard = [caption.audio_ms for _ in range(3) if (caption := told(vosk, partial=""))]
     assert heard == [10.0] * 3
 
 
@@ -113,18 +117,20 @@ def test_openai_asks_for_transcription_unless_the_address_asks(url: str, address
 
 def test_an_option_that_a_protocol_lacks_is_refused() -> None:
     for name in ("vosk", "openai"):
-        with pytest.raises(NearfutureError, match="--budget"):
-            choose(name, budget_ms=400)  # type: ignore[arg-type]
-    with pytest.raises(NearfutureError, match="--model"):
-        choose("vosk", model="x")
-    model = json.loads(str(choose("openai", model="x")(8000).opening()[0]))
+        with refuses("unsupported", "budget_ms", name):
+            protocol_factory(name, budget_ms=400)  # type: ignore[arg-type]
+    with refuses("unsupported", "model", "vosk"):
+        protocol_factory("vosk", model="x")
+    model = json.loads(str(protocol_factory("openai", model="x")(8000).opening()[0]))
     assert model["session"]["audio"]["input"]["transcription"] == {"model": "x"}
 
 
 def test_nearfuture_asks_for_what_is_given_and_reports_errors() -> None:
-    hello = json.loads(str(choose("nearfuture", budget_ms=300, model="x")(16000).opening()[0]))
+    hello = json.loads(
+        str(protocol_factory("nearfuture", budget_ms=300, model="x")(16000).opening()[0])
+    )
     assert (hello["rate"], hello["budget_ms"], hello["model"]) == (16000, 300, "x")
-    stream = ready(choose("nearfuture")(8000))
+    stream = ready(protocol_factory("nearfuture")(8000))
     assert not stream.ready
     told(stream, type="ready")
     assert stream.ready
@@ -145,8 +151,8 @@ ERRORS = {
 )
 def test_an_error_is_told_whatever_protocol_the_server_speaks(spoken: Any, form: str) -> None:
     with pytest.raises(ServerError, match="the server reports: no such thing") as caught:
-        told(ready(choose(spoken)(8000)), **ERRORS[form])
-    assert ("--protocol" in str(caught.value)) == (form != spoken)
+        told(ready(protocol_factory(spoken)(8000)), **ERRORS[form])
+    assert ("`protocol`" in str(caught.value)) == (form != spoken)
 
 
 FIELDS = ["item_id", "delta", "transcript", "committed", "provisional", "audio_ms", "ended"]
@@ -175,7 +181,7 @@ MESSAGES = (
 def test_whatever_a_server_says_is_a_caption_or_one_line_of_error(
     name: Any, messages: list[str | bytes]
 ) -> None:
-    protocol = ready(choose(name)(8000))
+    protocol = ready(protocol_factory(name)(8000))
     for message in messages:
         caption, failure = None, ""
         try:
@@ -184,4 +190,4 @@ def test_whatever_a_server_says_is_a_caption_or_one_line_of_error(
             failure = str(error)
         assert failure.isprintable()
         assert len(failure) < 300
-        assert caption is None or not any(ord(character) < 32 for character in caption.shown)
+        assert caption is None or not any(ord(character) < 32 for character in caption.text)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from nearfuture.client import Caption
-from nearfuture.client.layout import Layout, first_line
-from nearfuture.client.screen import Screen
+from nearfuture.client.caption import Caption
+from nearfuture.client.captions.line_layout import LineLayout, first_line
+from nearfuture.client.captions.screen import CaptionScreen
 
 WORDS = st.lists(st.text(alphabet="ab한,", min_size=1, max_size=12), max_size=30)
 
@@ -23,10 +23,10 @@ def test_however_a_text_grows_its_lines_are_the_same_and_fit(
     words: list[str], width: int, cuts: list[int]
 ) -> None:
     text = " ".join(words)
-    layout, lines = Layout(), []
+    layout, lines = LineLayout(), []
     for end in sorted(cuts):
-        lines += layout.lines(text[:end].rstrip(), width=width)
-    lines += layout.lines(text, width=width)
+        lines += layout.full_lines(text[:end].rstrip(), width=width)
+    lines += layout.full_lines(text, width=width)
     lines.append(layout.end(text))
     assert all(cell_len(line) <= width for line in lines)
     assert "".join("".join(lines).split()) == "".join(words)
@@ -43,9 +43,9 @@ def test_a_first_line_is_never_empty(text: str, width: int) -> None:
 
 
 def test_a_text_that_did_not_only_grow_is_shown_anew() -> None:
-    layout = Layout()
-    assert layout.lines("one two three four", width=9) == ["one two", "three"]
-    assert layout.lines("won too three four", width=9) == ["won too", "three"]
+    layout = LineLayout()
+    assert layout.full_lines("one two three four", width=9) == ["one two", "three"]
+    assert layout.full_lines("won too three four", width=9) == ["won too", "three"]
 
 
 def captions() -> list[Caption]:
@@ -63,7 +63,7 @@ def captions() -> list[Caption]:
 
 def test_without_a_terminal_each_utterance_is_a_line() -> None:
     out = io.StringIO()
-    with Screen(Console(file=out, width=20)) as screen:
+    with CaptionScreen(Console(file=out, width=20)) as screen:
         for caption in captions():
             screen.show(caption)
     assert out.getvalue() == "one two three four five six seven eight nine zero\n[red]bye\n"
@@ -73,7 +73,7 @@ def test_what_was_committed_is_not_lost_when_a_server_fails() -> None:
     out = io.StringIO()
 
     def fail() -> None:
-        with Screen(Console(file=out)) as screen:
+        with CaptionScreen(Console(file=out)) as screen:
             screen.show(Caption(utterance="0", committed="one", provisional=" two"))
             raise OSError("gone")
 
@@ -86,7 +86,7 @@ def test_in_a_terminal_finished_lines_stay_and_the_rest_is_wiped() -> None:
     """A terminal is played by hand: lines, and the control sequences that go up and erase."""
     out = io.StringIO()
     console = Console(file=out, width=20, height=10, force_terminal=True, legacy_windows=False)
-    with Screen(console) as screen:
+    with CaptionScreen(console) as screen:
         for caption in captions():
             screen.show(caption)
     assert played(out.getvalue()) == [

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from nearfuture.client import Closed
+from nearfuture.client.connection import Closed
 
 T = TypeVar("T")
 

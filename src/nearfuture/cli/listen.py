@@ -1,4 +1,4 @@
-"""`nearfuture listen`: live captions of what a microphone hears."""
+"""`nearfuture listen`: live captions of a microphone."""
 
 import signal
 import threading
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from nearfuture.client.level import Level
-    from nearfuture.client.microphone import LiveSource
-    from nearfuture.client.screen import Screen
+    from nearfuture.client.captions import CaptionScreen, LevelMeter, LiveSource
     from nearfuture.runtime import Stream
 
 _READ_S = 0.1
@@ -38,7 +36,7 @@ def listen(
     file: Path | None = None,
     wav_out: Path | None = None,
 ) -> None:
-    """Show live captions of what is said, until Ctrl-C; dim text may still change.
+    """Show live captions of a microphone, until Ctrl-C; dim text may still change.
 
     Where there is no terminal, only the final text is printed.
 
@@ -47,89 +45,95 @@ def listen(
         budget_ms: The promise in ms, from the start of a sound to its final text; the largest the
             model has unless given.
         device: The microphone: its number, or a part of its name; the default one unless given.
-        list_devices: Name the microphones there are, and do nothing else.
+        list_devices: List the microphones, and do nothing else.
         file: Play this recording in real time instead of listening to a microphone.
-        wav_out: Also write what is heard to this WAV file.
+        wav_out: Also record to this WAV file.
     """
     console = Console()
     if list_devices:
         _list(console)
         return
     if file is not None and device is not None:
-        raise NearfutureError("--file stands in for a microphone: leave --device away")
+        raise NearfutureError(
+            "`file` stands in for a microphone: leave `device` away",
+            code="conflict",
+            parameter="file",
+        )
     if file is not None and wav_out is not None and file.resolve() == wav_out.resolve():
-        raise NearfutureError(f"--wav-out {wav_out} would write over the recording that is played")
+        raise NearfutureError(
+            f"`wav_out` {wav_out} would write over the recording that is played",
+            code="conflict",
+            parameter="wav_out",
+        )
 
     from nearfuture.audio import read
-    from nearfuture.client.level import Level
-    from nearfuture.client.microphone import Microphone, Tape
-    from nearfuture.client.screen import Screen
+    from nearfuture.client.captions import CaptionScreen, LevelMeter, Microphone, PlayedFile
     from nearfuture.runtime import load
 
     recognizer = load(model, budget_ms=budget_ms)
-    source: LiveSource = Microphone(device) if file is None else Tape(read(file))
+    source: LiveSource = Microphone(device) if file is None else PlayedFile(read(file))
     stream = recognizer.stream(rate=source.rate)
-    heard = getattr(source, "name", str(file))
+    name = getattr(source, "name", str(file))
     with (
         interruptible() as stop,
         _recorder(wav_out, source.rate) as record,
         source,
-        Screen(console) as screen,
+        CaptionScreen(console) as screen,
     ):
         if console.is_terminal:
             console.print(
                 Text.assemble(
-                    (f"{heard}, {source.rate} Hz", "cyan"),
+                    (f"{name}, {source.rate} Hz", "cyan"),
                     f" · {recognizer.manifest.name}, text is final within "
                     f"{stream.budget.worst_ms:g} ms · Ctrl-C ends",
                 )
             )
-        _hear(source, stream, screen, Level(source.rate), stop, record)
+        _caption(source, stream, screen, LevelMeter(source.rate), stop, record)
     if source.lost_s > 0:
         Console(stderr=True).print(
             Text(
-                f"nearfuture: {source.lost_s:.1f} s of sound were lost: this computer was too busy "
-                f"to listen"
+                f"nearfuture: {source.lost_s:.1f} s of audio were lost: this computer was too busy "
+                f"to take it"
             )
         )
 
 
-def _hear(
+def _caption(
     source: "LiveSource",
     stream: "Stream",
-    screen: "Screen",
-    level: "Level",
+    screen: "CaptionScreen",
+    level: "LevelMeter",
     stop: threading.Event,
     record: Any,
 ) -> None:
     from nearfuture.client.caption import Caption
 
-    heard_s = 0.0
+    captured_s = 0.0
 
-    def hear(samples: "NDArray[np.float32]") -> None:
-        nonlocal heard_s
+    def process(samples: "NDArray[np.float32]") -> None:
+        nonlocal captured_s
         record(samples)
-        level.hear(samples)
-        heard_s += len(samples) / source.rate
+        level.update(samples)
+        captured_s += len(samples) / source.rate
         for event in stream.accept(samples):
             screen.show(
                 Caption(utterance="", committed=event.committed, provisional=event.provisional)
             )
-        screen.status = _status(heard_s, level, source.lost_s)
+        screen.status = _status(captured_s, level, source.lost_s)
         screen.paint()
 
     try:
         while not stop.is_set() and (samples := source.read(_READ_S)) is not None:
-            hear(samples)
-        hear(source.stop())
+            process(samples)
+        process(source.stop())
     finally:
         # A microphone that is unplugged ends the text, and does not lose it.
         final = stream.finish()
         screen.show(Caption(utterance="", committed=final.committed, final=True))
 
 
-def _status(heard_s: float, level: "Level", lost_s: float) -> Text:
-    minutes, seconds = divmod(heard_s, 60)
+def _status(captured_s: float, level: "LevelMeter", lost_s: float) -> Text:
+    minutes, seconds = divmod(captured_s, 60)
     clock = f"{minutes:2.0f}:{seconds:04.1f}"
     status = Text.assemble((clock, "cyan"), "  ", (level.meter, "green"), "  ")
     if lost_s > 0:
@@ -166,27 +170,30 @@ def _recorder(path: Path | None, rate: int) -> Iterator[Any]:
     import soundfile
 
     if path.suffix.lower() != ".wav":
-        raise NearfutureError(f"--wav-out names a .wav file, not {path}")
+        raise NearfutureError(f"`wav_out` names a .wav file, not {path}", parameter="wav_out")
     try:
         file = soundfile.SoundFile(path, "w", rate, 1, "PCM_16", format="WAV")
     except (OSError, soundfile.LibsndfileError) as error:
         reason = getattr(error, "error_string", "") or error
-        raise NearfutureError(f"--wav-out {path} cannot be written: {reason}") from error
+        raise NearfutureError(
+            f"`wav_out` {path} cannot be written: {reason}", parameter="wav_out"
+        ) from error
     with file:
         yield file.write
 
 
 def _list(console: Console) -> None:
-    from nearfuture.client.microphone import microphones
+    from nearfuture.client.captions import microphones
 
-    found = microphones()
-    if not found:
+    devices = microphones()
+    if not devices:
         raise NearfutureError(
-            "there is no microphone: plug one in, or play a recording with --file"
+            "there is no microphone: plug one in, or play a recording with `file`",
+            code="not_found",
         )
     table = Table("device", "name", "channels", "Hz", "")
-    for number, name, channels, rate, chosen in found:
+    for number, name, channels, rate, default in devices:
         table.add_row(
-            str(number), Text(name), str(channels), str(rate), "default" if chosen else ""
+            str(number), Text(name), str(channels), str(rate), "default" if default else ""
         )
     console.print(table)

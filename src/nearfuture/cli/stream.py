@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,11 +14,45 @@ from rich.text import Text
 from nearfuture.cli.console import Console
 
 if TYPE_CHECKING:
-    from nearfuture.client import Caption
-    from nearfuture.client.conversation import Timing
+    from nearfuture.client.caption import Caption
+    from nearfuture.client.captions import CaptionScreen
+    from nearfuture.client.connection import Connection
+    from nearfuture.client.protocols import StreamProtocol
+    from nearfuture.client.streaming import Timing
 
-ProtocolOption = Literal["nearfuture", "vosk", "openai"]
-ApiKey = Annotated[str | None, Parameter(env_var="NEARFUTURE_API_KEY", show_env_var=True)]
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ServerOptions:
+    """How to talk to a server.
+
+    Attributes:
+        protocol: What the server speaks: nearfuture, vosk (vosk-server) or openai (Realtime).
+        budget_ms: The latency to ask for in ms; only in the nearfuture protocol.
+        model: The model to ask for; not in the vosk protocol.
+        api_key: Sent as a bearer token.
+    """
+
+    protocol: Literal["nearfuture", "vosk", "openai"] = "nearfuture"
+    budget_ms: Annotated[float | None, Parameter(name="--budget")] = None
+    model: str | None = None
+    api_key: Annotated[str | None, Parameter(env_var="NEARFUTURE_API_KEY", show_env_var=True)] = (
+        None
+    )
+
+    def protocol_factory(self) -> "Callable[[int], StreamProtocol]":
+        """Return what makes the client's side of the protocol, for the rate of a recording."""
+        from nearfuture.client.protocols import protocol_factory
+
+        return protocol_factory(self.protocol, budget_ms=self.budget_ms, model=self.model)
+
+    def connector(self, url: str) -> "Callable[[], AbstractAsyncContextManager[Connection]]":
+        """Return what connects to the server; an address that is none is refused at once."""
+        from nearfuture.client.connection import websocket
+        from nearfuture.client.protocols import address
+
+        target = address(self.protocol, url)
+        return lambda: websocket(target, api_key=self.api_key)
 
 
 def stream(
@@ -23,11 +60,8 @@ def stream(
     /,
     *,
     url: str,
-    protocol: ProtocolOption = "nearfuture",
+    server: ServerOptions = ServerOptions(),
     real_time: Annotated[bool, Parameter(negative="--fast")] = True,
-    budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
-    model: str | None = None,
-    api_key: ApiKey = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
 ) -> None:
     """Send a recording to a server and show its captions live; dim text may still change.
@@ -37,53 +71,52 @@ def stream(
     Args:
         file: The recording: WAV, FLAC, OGG or MP3 of any rate and width.
         url: The server, such as ws://localhost:8000/stream.
-        protocol: What the server speaks: nearfuture, vosk (vosk-server) or openai (Realtime).
+        server: How to talk to it.
         real_time: Send the recording as if it were being spoken, or as fast as the server takes it.
-        budget_ms: The latency to ask for in ms; only in the nearfuture protocol.
-        model: The model to ask for; not in the vosk protocol.
-        api_key: Sent as a bearer token.
         as_json: One line of JSON when all text has come, instead of captions.
     """
     from nearfuture.audio import read
-    from nearfuture.client import Recording, address, choose, converse, rate_sent, websocket
-    from nearfuture.client.caption import Transcript
-    from nearfuture.client.screen import Screen
+    from nearfuture.client.caption import CaptionLog
+    from nearfuture.client.captions import CaptionScreen
+    from nearfuture.client.measure import ReferenceRecording
+    from nearfuture.client.protocols import sent_rate
+    from nearfuture.client.streaming import StreamOptions, stream_audio
 
-    make = choose(protocol, budget_ms=budget_ms, model=model)
+    make = server.protocol_factory()
     audio = read(file)
-    rate = rate_sent(protocol, audio.rate)
-    recording = Recording.of(str(file), audio.samples, audio.rate, to=rate)
-    transcript = Transcript()
+    rate = sent_rate(server.protocol, audio.rate)
+    recording = ReferenceRecording.of(str(file), audio, to=rate)
+    connect = server.connector(url)
+    log = CaptionLog()
     first_s: float | None = None
 
-    async def run(screen: Screen | None) -> "Timing":
-        def heard(at_s: float, caption: "Caption") -> None:
+    async def run(screen: "CaptionScreen | None") -> "Timing":
+        def show(at_s: float, caption: "Caption") -> None:
             nonlocal first_s
-            if first_s is None and caption.shown.strip():
+            if first_s is None and caption.text.strip():
                 first_s = at_s
-            transcript.see(caption)
+            log.add(caption)
             if screen is not None:
                 screen.status = Text(f"{at_s:5.1f} s of {recording.duration_s:.1f} s", "cyan")
                 screen.show(caption)
 
-        async with websocket(address(protocol, url), api_key=api_key) as connection:
-            return await converse(
-                connection, make(rate), recording.pcm, on_caption=heard, real_time=real_time
-            )
+        options = StreamOptions(real_time=real_time)
+        async with connect() as connection:
+            return await stream_audio(connection, make(rate), recording.pcm, show, options)
 
     if not as_json:
-        with Screen(Console()) as screen:
+        with CaptionScreen(Console()) as screen:
             asyncio.run(run(screen))
         return
     timing = asyncio.run(run(None))
-    told = {
+    fields = {
         "file": str(file),
         "url": url,
-        "protocol": protocol,
-        "text": transcript.text,
-        "utterances": transcript.utterances,
+        "protocol": server.protocol,
+        "text": log.text,
+        "utterances": log.utterances,
         "audio_ms": round(1000 * recording.duration_s, 1),
         "first_text_ms": None if first_s is None else round(1000 * first_s, 1),
         "ended_ms": round(1000 * timing.ended_s, 1),
     }
-    print(json.dumps(told, ensure_ascii=False))
+    print(json.dumps(fields, ensure_ascii=False))

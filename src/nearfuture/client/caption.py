@@ -1,4 +1,4 @@
-"""What a server shows of one utterance, whatever the protocol in which it says so."""
+"""What a server shows of one utterance, whatever the protocol that carries it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ class Caption:
     """The text of one utterance so far; a later caption of the same utterance replaces it.
 
     Attributes:
-        utterance: which one: a number, or the name that the protocol gives it.
+        utterance: a number, or the name that the protocol gives the utterance.
         committed: text that the protocol promises to keep.
         provisional: text behind it that may still change.
         final: whether this utterance has ended.
         continues: whether it begins in the middle of the last word of the utterance before.
-        heard_ms: how much audio this text has heard, where the protocol tells.
+        audio_ms: how much audio this text covers, where the protocol says so.
     """
 
     utterance: str
@@ -25,40 +25,39 @@ class Caption:
     provisional: str = ""
     final: bool = False
     continues: bool = False
-    heard_ms: float | None = None
+    audio_ms: float | None = None
 
     @property
-    def shown(self) -> str:
-        """All of it, as a reader sees it."""
+    def text(self) -> str:
+        """Committed and provisional text, as a reader sees them."""
         return self.committed + self.provisional
 
 
 @dataclass
-class Transcript:
-    """What all utterances of a stream say, as the server writes it.
+class CaptionLog:
+    """The last caption of every utterance of a stream, and the text they add up to.
 
-    >>> said = Transcript()
-    >>> said.see(Caption(utterance="0", committed="one tw", final=True))
-    >>> said.see(Caption(utterance="1", committed="o", continues=True, final=True))
-    >>> said.see(Caption(utterance="2", committed="three", provisional=" fo"))
-    >>> said.text, said.utterances
+    >>> log = CaptionLog()
+    >>> log.add(Caption(utterance="0", committed="one tw", final=True))
+    >>> log.add(Caption(utterance="1", committed="o", continues=True, final=True))
+    >>> log.add(Caption(utterance="2", committed="three", provisional=" fo"))
+    >>> log.text, log.utterances
     ('one two three', ['one tw', 'o', 'three'])
     """
 
     _captions: dict[str, Caption] = field(default_factory=dict)
 
-    def see(self, caption: Caption) -> None:
-        """Take note of a caption."""
+    def add(self, caption: Caption) -> None:
+        """Add a caption, in place of an earlier one of the same utterance."""
         self._captions[caption.utterance] = caption
 
     @property
     def utterances(self) -> list[str]:
-        """The committed texts, in the order in which they began."""
+        """The committed texts, in the order in which the utterances began."""
         texts = (caption.committed.strip() for caption in self._captions.values())
         return [text for text in texts if text]
 
     @property
     def text(self) -> str:
-        """All that is committed, in one line."""
         captions = self._captions.values()
         return join_utterances((caption.committed, caption.continues) for caption in captions)

@@ -1,14 +1,14 @@
-"""A websocket to a server; whatever fails is told in one line, with the address in it."""
+"""A websocket to a server; every failure is one line that names the address."""
 
 from __future__ import annotations
 
 import json
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Protocol as Interface
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from urllib.parse import urlsplit, urlunsplit
 
 from websockets.asyncio.client import ClientConnection, connect
@@ -19,34 +19,43 @@ from websockets.exceptions import (
     InvalidURI,
 )
 
-from nearfuture.client.failure import ServerError
-from nearfuture.client.protocol import Message, one_line
+from nearfuture.error import NearfutureError
 
-LARGEST_MESSAGE = 1 << 22  # bytes: a result with many words is far below it
+Message: TypeAlias = str | bytes
+"""One message of a websocket: text or binary."""
+
+MAX_MESSAGE_BYTES = 1 << 22  # a result with many words is far below it
 _OPEN_S, _CLOSE_S = 10.0, 2.0
 _HINTS = {
-    401: " (an --api-key?)",
-    403: " (another path, or an --api-key?)",  # what many servers say where there is no websocket
+    401: " (an `api_key`?)",
+    403: " (another path, or an `api_key`?)",  # what many servers say where there is no websocket
     404: " (another path?)",
 }
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # lone surrogates cannot be printed
+
+
+class ServerError(NearfutureError):
+    """A server cannot be reached, refuses, breaks its protocol or leaves too early."""
+
+    code = "unavailable"
 
 
 class Closed(Exception):  # noqa: N818 - an event of every connection, not always an error
     """The other side has closed the connection; the text says how."""
 
 
-class Connection(Interface):
+class Connection(Protocol):
     """Messages to and from a server, in order."""
 
     async def send(self, message: Message) -> None:
         """Hand over a message; waits while the server does not keep up. Raises `Closed`."""
 
     async def receive(self) -> Message:
-        """The next message of the server. Raises `Closed`."""
+        """Return the next message of the server. Raises `Closed`."""
 
 
 Connect: TypeAlias = Callable[[], AbstractAsyncContextManager[Connection]]
-"""Opens a connection for as long as a context lasts: `websocket`, or a stand-in of it."""
+"""Opens a connection for as long as a context lasts: `websocket`, or a stand-in for it."""
 
 
 class _WebSocket:
@@ -58,18 +67,18 @@ class _WebSocket:
     async def send(self, message: Message) -> None:
         try:
             await self._opened.send(message)
-        except ConnectionClosed as closed:
-            raise Closed(_told(closed)) from closed
+        except ConnectionClosed as error:
+            raise Closed(_close_reason(error)) from error
 
     async def receive(self) -> Message:
         try:
             return await self._opened.recv()
-        except ConnectionClosed as closed:
-            raise Closed(_told(closed)) from closed
+        except ConnectionClosed as error:
+            raise Closed(_close_reason(error)) from error
 
 
 def websocket_url(url: str) -> str:
-    """The address of a server, with `http` taken for `ws`.
+    """Return the address of a server, with `http` taken for `ws`.
 
     Raises:
         ServerError: for what is no address.
@@ -84,7 +93,11 @@ def websocket_url(url: str) -> str:
     except ValueError:
         complete = False
     if not complete:
-        raise ServerError(f"{url!r} is no address of a server: write it as ws://host:port/path")
+        raise ServerError(
+            f"{url!r} is no address of a server: write it as ws://host:port/path",
+            code="invalid",
+            parameter="url",
+        )
     return urlunsplit(parts._replace(scheme=scheme))
 
 
@@ -106,7 +119,7 @@ async def websocket(url: str, *, api_key: str | None = None) -> AsyncIterator[Co
             additional_headers=headers,
             open_timeout=_OPEN_S,
             close_timeout=_CLOSE_S,
-            max_size=LARGEST_MESSAGE,
+            max_size=MAX_MESSAGE_BYTES,
             compression=None,  # of audio it gains nothing and costs both sides time
         )
     except InvalidStatus as error:
@@ -131,29 +144,48 @@ async def websocket(url: str, *, api_key: str | None = None) -> AsyncIterator[Co
         await opened.close()
 
 
+def printable(text: str) -> str:
+    r"""Replace control characters by spaces: what is shown in a terminal must not command it.
+
+    >>> printable("one\x1b[2Jtwo")
+    'one [2Jtwo'
+    """
+    return _CONTROL.sub(" ", text)
+
+
+def one_line(text: object) -> str:
+    r"""Return text of a server for an error: one printable line of at most 200 characters.
+
+    >>> one_line("a\x1b[2J\n b")
+    'a [2J b'
+    """
+    return " ".join(printable(str(text)).split())[:200]
+
+
 def _refusal(error: InvalidStatus) -> str:
-    """The status and what the body says of it, in one line."""
+    """Return the status and the reason in the body, in one line."""
     response = error.response
     status = one_line(f"{response.status_code} {response.reason_phrase}")
     body = (response.body or b"").decode(errors="replace")
     try:
-        told = json.loads(body)
-        while isinstance(told, dict):
-            told = next((told[name] for name in ("error", "message", "detail") if name in told), "")
-        body = str(told)
+        value = json.loads(body)
+        while isinstance(value, dict):
+            names = (name for name in ("error", "message", "detail") if name in value)
+            value = value.get(next(names, ""), "")
+        body = str(value)
     except ValueError:
         pass
-    said = one_line(body)
+    reason = one_line(body)
     hint = _HINTS.get(response.status_code, "")
-    return f"{status}{f': {said}' if said and said != response.reason_phrase else ''}{hint}"
+    return f"{status}{f': {reason}' if reason and reason != response.reason_phrase else ''}{hint}"
 
 
-def _told(closed: ConnectionClosed) -> str:
-    """Who closed and why: the close frame, or that there was none."""
-    if closed.rcvd is not None and closed.rcvd_then_sent is not False:
-        reason = f" {one_line(closed.rcvd.reason)}" if closed.rcvd.reason else ""
-        return f"the server closed the connection ({closed.rcvd.code}{reason})"
-    if closed.sent is not None:
-        reason = f" {closed.sent.reason}" if closed.sent.reason else ""
-        return f"the connection was given up ({closed.sent.code}{reason})"
+def _close_reason(error: ConnectionClosed) -> str:
+    """Return who closed and why: the close frame, or that there was none."""
+    if error.rcvd is not None and error.rcvd_then_sent is not False:
+        reason = f" {one_line(error.rcvd.reason)}" if error.rcvd.reason else ""
+        return f"the server closed the connection ({error.rcvd.code}{reason})"
+    if error.sent is not None:
+        reason = f" {error.sent.reason}" if error.sent.reason else ""
+        return f"the connection was given up ({error.sent.code}{reason})"
     return "the server vanished without closing the connection"

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audio import resample
-from nearfuture.client.protocol import Pcm
+from nearfuture.client.protocols import Pcm
 from nearfuture.error import NearfutureError
 
 CHUNK_MS = 20.0  # as telephones and browsers send
+MIN_CHUNK_MS, MAX_CHUNK_MS = 1.0, 10_000.0
 
 
 @dataclass(frozen=True, eq=False)
-class Chunk:
+class PcmChunk:
     """Samples that lie next to each other.
 
     Args:
@@ -30,8 +31,8 @@ class Chunk:
     due_s: float
 
 
-def chunks(pcm: Pcm, rate: int, *, chunk_ms: float = CHUNK_MS) -> Iterator[Chunk]:
-    """A recording cut up, the last chunk shorter; each is due at its place on one absolute clock.
+def chunks(pcm: Pcm, rate: int, *, chunk_ms: float = CHUNK_MS) -> Iterator[PcmChunk]:
+    """Cut a recording up, the last chunk shorter; each is due at its place on one absolute clock.
 
     Waiting until `due_s` instead of waiting between chunks keeps delays from adding up: after an
     hour the last chunk is as punctual as the first.
@@ -39,31 +40,34 @@ def chunks(pcm: Pcm, rate: int, *, chunk_ms: float = CHUNK_MS) -> Iterator[Chunk
     Raises:
         NearfutureError: for chunks of less than a sample or more than ten seconds.
 
-    >>> [(len(one.pcm), one.due_s) for one in chunks(np.zeros(400, np.int16), 8000)]
+    >>> [(len(chunk.pcm), chunk.due_s) for chunk in chunks(np.zeros(400, np.int16), 8000)]
     [(160, 0.02), (160, 0.04), (80, 0.05)]
     """
-    size = round(rate * chunk_ms / 1000) if chunk_ms <= 10_000 else 0
+    size = round(rate * chunk_ms / 1000) if chunk_ms <= MAX_CHUNK_MS else 0
     if size < 1:
         raise NearfutureError(
-            f"chunks of {chunk_ms:g} ms at {rate} Hz cannot be played: choose 1 to 10000 ms"
+            f"`chunk_ms` {chunk_ms:g} at {rate} Hz cannot be played: choose {MIN_CHUNK_MS:g} to "
+            f"{MAX_CHUNK_MS:g} ms",
+            code="out_of_range",
+            parameter="chunk_ms",
         )
     for begin in range(0, len(pcm), size):
         part = pcm[begin : begin + size]
-        yield Chunk(part, (begin + len(part)) / rate)
+        yield PcmChunk(part, (begin + len(part)) / rate)
 
 
-def as_pcm(samples: NDArray[np.float32], rate: int, to: int) -> Pcm:
-    """Samples (n,) in [-1, 1] as int16 at another rate; what is beyond full scale is clipped.
+def to_pcm(samples: NDArray[np.float32], rate: int, to: int) -> Pcm:
+    """Return samples (n,) in [-1, 1] as int16 at another rate, clipped at full scale.
 
-    >>> as_pcm(np.array([0.5, -2.0], np.float32), 8000, 8000).tolist()
+    >>> to_pcm(np.array([0.5, -2.0], np.float32), 8000, 8000).tolist()
     [16384, -32768]
     """
-    heard = samples if rate == to else resample(samples, rate, to)
-    return np.clip(np.round(heard * 32768.0), -32768, 32767).astype(np.int16)
+    resampled = samples if rate == to else resample(samples, rate, to)
+    return np.clip(np.round(resampled * 32768.0), -32768, 32767).astype(np.int16)
 
 
 @dataclass
-class Pace:
+class Pacing:
     """How punctually a recording was played.
 
     A chunk that the client begins to send after it was due, although the one before had been taken,
@@ -72,17 +76,17 @@ class Pace:
 
     Attributes:
         late_ms: the client's own delay, of every chunk.
-        held_ms: how long the connection held up the client, all chunks together; what is shorter
+        blocked_ms: how long the connection blocked the client, all chunks together; what is shorter
             than a chunk is not counted.
     """
 
     late_ms: array[float] = field(default_factory=lambda: array("f"))
-    held_ms: float = 0.0
+    blocked_ms: float = 0.0
     _free_s: float = 0.0
 
     def sent(self, *, due_s: float, began_s: float, taken_s: float, chunk_s: float) -> None:
-        """Note one chunk and how long it is; times in seconds on the clock of the recording."""
+        """Record one chunk and how long it is; times in seconds on the clock of the recording."""
         self.late_ms.append(1000 * max(0.0, began_s - max(due_s, self._free_s)))
         if taken_s - began_s >= chunk_s:
-            self.held_ms += 1000 * (taken_s - began_s)
+            self.blocked_ms += 1000 * (taken_s - began_s)
         self._free_s = taken_s

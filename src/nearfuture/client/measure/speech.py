@@ -6,11 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.text import normalise
 
@@ -21,38 +22,29 @@ RUN = 3  # frames: a click is shorter
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spoken:
-    """A word of the reference and where it is spoken."""
-
-    text: str
-    start_ms: float
-    end_ms: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Speech:
+class SpeechSpan:
     """Where the speech of a recording lies.
 
     Attributes:
-        begins_ms: start of the first word.
-        ends_ms: end of the last one.
+        start_ms: start of the first word.
+        end_ms: end of the last one.
         by: how that is known.
     """
 
-    begins_ms: float
-    ends_ms: float
+    start_ms: float
+    end_ms: float
     by: Literal["words", "energy"]
 
 
-def by_words(words: Sequence[Spoken]) -> Speech | None:
-    """From the first word to the last; None if there are none."""
+def by_words(words: Sequence[Word]) -> SpeechSpan | None:
+    """Return the span from the first word to the last; None if there are none."""
     if not words:
         return None
-    return Speech(begins_ms=words[0].start_ms, ends_ms=words[-1].end_ms, by="words")
+    return SpeechSpan(start_ms=words[0].start_ms, end_ms=words[-1].end_ms, by="words")
 
 
-def by_energy(samples: NDArray[np.float32], rate: int) -> Speech | None:
-    """From the first to the last loud stretch; None where nothing is louder than silence.
+def by_energy(samples: NDArray[np.float32], rate: int) -> SpeechSpan | None:
+    """Return the span from the first to the last loud stretch; None where all is silence.
 
     Loud is a frame of 10 ms within 35 dB of the loudest 30 ms of the recording and, where that is
     noisy, at least a third of the way in dB from its quietest frames (the 5th percentile) to them.
@@ -60,8 +52,8 @@ def by_energy(samples: NDArray[np.float32], rate: int) -> Speech | None:
     guess: a breath before a word is taken for it, a soft last consonant is missed.
 
     >>> tone = np.concatenate([np.zeros(4000), np.ones(2000), np.zeros(1000)]).astype(np.float32)
-    >>> speech = by_energy(tone, 8000)
-    >>> speech.begins_ms, speech.ends_ms
+    >>> span = by_energy(tone, 8000)
+    >>> span.start_ms, span.end_ms
     (500.0, 750.0)
     """
     size = max(1, round(rate * FRAME_MS / 1000))
@@ -74,22 +66,20 @@ def by_energy(samples: NDArray[np.float32], rate: int) -> Speech | None:
     quiet, high = np.percentile(level_db, 5), lasting_db.max()
     if high < SILENCE_DB:
         return None
-    begins = np.flatnonzero(lasting_db >= max(high - BELOW_LOUDEST_DB, quiet + (high - quiet) / 3))
+    loud = np.flatnonzero(lasting_db >= max(high - BELOW_LOUDEST_DB, quiet + (high - quiet) / 3))
     frame_ms = 1000 * size / rate
-    return Speech(
-        begins_ms=float(begins[0] * frame_ms),
-        ends_ms=float((begins[-1] + RUN) * frame_ms),
-        by="energy",
+    return SpeechSpan(
+        start_ms=float(loud[0] * frame_ms), end_ms=float((loud[-1] + RUN) * frame_ms), by="energy"
     )
 
 
-def read_words(path: Path) -> Mapping[str, tuple[Spoken, ...]]:
-    """The words that `nearfuture align --out words.jsonl` wrote, by the name of the recording.
+def read_word_times(path: Path) -> Mapping[str, tuple[Word, ...]]:
+    """Return the words that `nearfuture align --out words.jsonl` wrote, by recording.
 
     Raises:
         NearfutureError: where it cannot be read, naming the line.
     """
-    found: dict[str, tuple[Spoken, ...]] = {}
+    words: dict[str, tuple[Word, ...]] = {}
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -99,18 +89,15 @@ def read_words(path: Path) -> Mapping[str, tuple[Spoken, ...]]:
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
-            found[str(told["file"])] = tuple(
-                Spoken(
-                    text=normalise(word["text"]),
-                    start_ms=float(word["start_ms"]),
-                    end_ms=float(word["end_ms"]),
-                )
-                for word in told["words"]
-            )
+            fields = json.loads(line)
+            words[str(fields["file"])] = tuple(map(_word, fields["words"]))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise NearfutureError(
                 f"{path}, line {number}: no words with times; write them with: "
                 f"nearfuture align … --out {path.name}"
             ) from error
-    return found
+    return words
+
+
+def _word(fields: Mapping[str, Any]) -> Word:
+    return Word(normalise(fields["text"]), float(fields["start_ms"]), float(fields["end_ms"]), 1.0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,10 +17,10 @@ class Distribution:
     Attributes:
         count: n.
         p50, p90, p99: percentiles.
-        most: the largest.
+        max: the largest.
 
     >>> Distribution.of([3.0, 1.0, 2.0])
-    Distribution(count=3, p50=2.0, p90=3.0, p99=3.0, most=3.0)
+    Distribution(count=3, p50=2.0, p90=3.0, p99=3.0, max=3.0)
     >>> Distribution.of([]) is None
     True
     """
@@ -28,16 +29,13 @@ class Distribution:
     p50: float
     p90: float
     p99: float
-    most: float
+    max: float
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> Distribution | None:
-        """That of some values; None if there are none."""
-        ordered = sorted(values)
-        if not ordered:
+    def of(cls, values: Sequence[float]) -> Distribution | None:
+        """Return the distribution of some values; None if there are none."""
+        if len(values) == 0:
             return None
-
-        def rank(percent: int) -> float:
-            return ordered[math.ceil(percent * len(ordered) / 100) - 1]
-
-        return cls(count=len(ordered), p50=rank(50), p90=rank(90), p99=rank(99), most=ordered[-1])
+        ranks = np.percentile(values, (50, 90, 99, 100), method="inverted_cdf").tolist()
+        p50, p90, p99, largest = ranks
+        return cls(count=len(values), p50=p50, p90=p90, p99=p99, max=largest)

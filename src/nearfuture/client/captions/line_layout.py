@@ -8,11 +8,11 @@ from rich.cells import cell_len
 
 
 @dataclass
-class Layout:
-    """The lines of a text that only grows; one that did not is laid out anew.
+class LineLayout:
+    """The lines of a text that only grows; a text that shrank is laid out anew.
 
-    >>> layout = Layout()
-    >>> layout.lines("one two", width=12), layout.lines("one two three fo", width=12)
+    >>> layout = LineLayout()
+    >>> layout.full_lines("one two", width=12), layout.full_lines("one two three fo", width=12)
     ([], ['one two'])
     >>> layout.rest("one two three fo"), layout.end("one two three four")
     ('three fo', 'three four')
@@ -20,30 +20,30 @@ class Layout:
 
     _finished: str = ""  # the beginning of the text that is in finished lines
 
-    def lines(self, committed: str, *, width: int) -> list[str]:
-        """The lines that are now full; the word at the end may still grow and stays open."""
-        found: list[str] = []
+    def full_lines(self, committed: str, *, width: int) -> list[str]:
+        """Return the lines that are now full; the last word may still grow and stays open."""
+        lines: list[str] = []
         while True:
             rest = self.rest(committed)
             line = first_line(rest, width)
             if line == rest:
-                return found
+                return lines
             self._finished = committed[: len(committed) - len(rest) + len(line)]
-            found.append(line.rstrip())
+            lines.append(line.rstrip())
 
     def rest(self, committed: str) -> str:
-        """The committed text behind the finished lines; all of it if it begins otherwise."""
+        """Return the committed text behind the finished lines; all of it if it begins otherwise."""
         return committed.removeprefix(self._finished).lstrip()
 
     def end(self, committed: str) -> str:
-        """The last line of an utterance that has ended; the next begins with an empty layout."""
+        """Return the last line of an utterance that has ended, and begin an empty layout."""
         rest = self.rest(committed)
         self._finished = ""
         return rest
 
 
 def first_line(text: str, width: int) -> str:
-    """As much of a text as fits in a line: whole words, or of a longer word what fits.
+    """Return as much of a text as fits in a line: whole words, or the part of a longer word.
 
     Args:
         text: without a line end.

@@ -1,4 +1,4 @@
-"""One recording played to a server over one connection, with everything that comes back."""
+"""One recording streamed to a server over one connection, with everything that comes back."""
 
 from __future__ import annotations
 
@@ -8,15 +8,30 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from nearfuture.client.caption import Caption
-from nearfuture.client.connection import Closed, Connection
-from nearfuture.client.failure import ServerError
-from nearfuture.client.playback import CHUNK_MS, Chunk, Pace, chunks
-from nearfuture.client.protocol import Pcm, Protocol
+from nearfuture.client.connection import Closed, Connection, ServerError
+from nearfuture.client.playback import CHUNK_MS, Pacing, PcmChunk, chunks
+from nearfuture.client.protocols import Pcm, StreamProtocol
 
 OnCaption: TypeAlias = Callable[[float, Caption], None]
 """Called with each caption and when it came, in seconds from the start of the recording."""
 
-_GREETING_S = 10.0
+_READY_S = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamOptions:
+    """How a recording is streamed.
+
+    Attributes:
+        real_time: play it, or send as fast as the server takes it.
+        chunk_ms: how much audio is sent at once.
+        patience_s: how long the server may take after the end of the audio, or to take a chunk;
+            if the recording is not played in real time, its duration is added.
+    """
+
+    real_time: bool = True
+    chunk_ms: float = CHUNK_MS
+    patience_s: float = 30.0
 
 
 @dataclass
@@ -25,28 +40,25 @@ class Timing:
 
     Attributes:
         duration_s: of the recording.
-        greeted_s: from the open connection to the server's readiness for audio.
-        ended_s: when the server had said everything.
-        pace: how punctually it was played.
+        ready_s: from the open connection to the server's readiness for audio.
+        ended_s: when the last text arrived.
+        pacing: how punctually it was played.
     """
 
     duration_s: float
-    greeted_s: float = 0.0
+    ready_s: float = 0.0
     ended_s: float = 0.0
-    pace: Pace = field(default_factory=Pace)
+    pacing: Pacing = field(default_factory=Pacing)
 
 
-async def converse(
+async def stream_audio(
     connection: Connection,
-    protocol: Protocol,
+    protocol: StreamProtocol,
     pcm: Pcm,
-    *,
     on_caption: OnCaption,
-    real_time: bool = True,
-    chunk_ms: float = CHUNK_MS,
-    patience_s: float = 30.0,
+    options: StreamOptions | None = None,
 ) -> Timing:
-    """Play a recording to a server until it has said everything.
+    """Play a recording to a server until all its text has come.
 
     The only clock is that of the event loop. In real time each chunk is handed over when its last
     sample would have been spoken, whatever the server does meanwhile: a slow server does not slow
@@ -57,30 +69,28 @@ async def converse(
         protocol: a new one; it knows the rate.
         pcm: (n,) int16 at the rate of the protocol.
         on_caption: called with each caption as it comes.
-        real_time: play, or send as fast as the server takes it.
-        chunk_ms: how much audio is sent at once.
-        patience_s: how long the server may take after the end of the audio, or to take a chunk;
-            if the recording is not played in real time, its duration is added.
+        options: in real time unless given.
 
     Raises:
         ServerError: where the server fails, leaves too early, or exhausts the patience.
     """
+    options = StreamOptions() if options is None else options
     clock = asyncio.get_running_loop().time
     timing = Timing(duration_s=len(pcm) / protocol.rate)
     opened = clock()
-    await _greet(connection, protocol)
+    await _open(connection, protocol)
     start = clock()
-    timing.greeted_s = start - opened
-    allowed_s = patience_s if real_time else patience_s + timing.duration_s
+    timing.ready_s = start - opened
+    allowed_s = options.patience_s + (0.0 if options.real_time else timing.duration_s)
     played = False
 
     async def play(limit: asyncio.Timeout) -> None:
         nonlocal played
-        for chunk in chunks(pcm, protocol.rate, chunk_ms=chunk_ms):
-            if real_time:
+        for chunk in chunks(pcm, protocol.rate, chunk_ms=options.chunk_ms):
+            if options.real_time:
                 await asyncio.sleep(start + chunk.due_s - clock())
             limit.reschedule(clock() + allowed_s)
-            await _hand_over(connection, protocol, chunk, timing.pace, start)
+            await _send(connection, protocol, chunk, timing.pacing, start)
         played = True
         for message in protocol.ending():
             await connection.send(message)
@@ -97,42 +107,42 @@ async def converse(
 
     try:
         async with asyncio.timeout(None) as limit:
-            limit.reschedule(start + min(timing.duration_s, chunk_ms / 1000) + allowed_s)
-            await _both(play(limit), listen())
+            limit.reschedule(start + min(timing.duration_s, options.chunk_ms / 1000) + allowed_s)
+            await _run_both(play(limit), listen())
     except TimeoutError as error:
         # No times that differ from one recording to the next: failures are counted by reason.
         what = "finish within" if played else "take the audio for"
-        raise ServerError(f"the server did not {what} {patience_s:g} s") from error
+        raise ServerError(f"the server did not {what} {options.patience_s:g} s") from error
     except Closed as closed:
-        if not protocol.closed():
+        if not protocol.complete_when_closed:
             raise ServerError(f"{closed} before its text was complete") from closed
     return timing
 
 
-async def _greet(connection: Connection, protocol: Protocol) -> None:
+async def _open(connection: Connection, protocol: StreamProtocol) -> None:
     try:
-        async with asyncio.timeout(_GREETING_S):
+        async with asyncio.timeout(_READY_S):
             for message in protocol.opening():
                 await connection.send(message)
             while not protocol.ready:
                 protocol.read(await connection.receive())
     except TimeoutError as error:
         raise ServerError(
-            f"the server is not ready for audio within {_GREETING_S:g} s, in the {protocol.name} "
-            f"protocol: is it a server of another one? (--protocol)"
+            f"the server is not ready for audio within {_READY_S:g} s, in the {protocol.name} "
+            f"protocol: is it a server of another one? (`protocol`)"
         ) from error
     except Closed as closed:
         raise ServerError(f"{closed} before any audio") from closed
 
 
-async def _hand_over(
-    connection: Connection, protocol: Protocol, chunk: Chunk, pace: Pace, start: float
+async def _send(
+    connection: Connection, protocol: StreamProtocol, chunk: PcmChunk, pacing: Pacing, start: float
 ) -> None:
     clock = asyncio.get_running_loop().time
     began_s = clock() - start
     for message in protocol.audio(chunk.pcm):
         await connection.send(message)
-    pace.sent(
+    pacing.sent(
         due_s=chunk.due_s,
         began_s=began_s,
         taken_s=clock() - start,
@@ -140,8 +150,8 @@ async def _hand_over(
     )
 
 
-async def _both(play: Coroutine[Any, Any, None], listen: Coroutine[Any, Any, None]) -> None:
-    """Until the listener is done; a player who is cut off lets the listener say why."""
+async def _run_both(play: Coroutine[Any, Any, None], listen: Coroutine[Any, Any, None]) -> None:
+    """Run until the listener is done; a player that is cut off lets the listener say why."""
     player = asyncio.create_task(play)
     listener = asyncio.create_task(listen)
     try:

@@ -1,4 +1,4 @@
-"""How loud a microphone is, as a meter, and whether it hears anything at all."""
+"""The level of a microphone as a meter, and a hint where there is no sound."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-QUIETEST_DB, BARS = -60.0, 12
+METER_DB, METER_BARS = -60.0, 12
 SILENT_S = 2.0
 FALL_DB_PER_S = 40.0
 SILENCE_DB = -70.0
 
 
 @dataclass
-class Level:
+class LevelMeter:
     """The level of live audio: rises at once, falls slowly, so that an eye can follow.
 
     Args:
@@ -23,14 +23,14 @@ class Level:
 
     Attributes:
         db: in dB of full scale.
-        silent_s: how long nothing has been heard.
+        silent_s: how long there has been silence.
         dead: whether every sample so far was exactly zero.
 
-    >>> level = Level(8000)
-    >>> level.hear(np.full(160, 0.5, np.float32))
+    >>> level = LevelMeter(8000)
+    >>> level.update(np.full(160, 0.5, np.float32))
     >>> round(level.db), level.meter, level.hint
     (-6, '███████████ ', '')
-    >>> level.hear(np.zeros(20_000, np.float32))
+    >>> level.update(np.zeros(20_000, np.float32))
     >>> level.hint
     'no sound'
     """
@@ -40,26 +40,26 @@ class Level:
     silent_s: float = 0.0
     dead: bool = True
 
-    def hear(self, samples: NDArray[np.float32]) -> None:
-        """Take note of the next samples (n,), any n."""
+    def update(self, samples: NDArray[np.float32]) -> None:
+        """Measure the next samples (n,), any n."""
         if len(samples) == 0:
             return
         seconds = len(samples) / self.rate
         power = float(np.mean(samples.astype(np.float64) ** 2))
-        heard_db = 10 * math.log10(power) if power > 0 else -math.inf
-        self.db = max(heard_db, self.db - FALL_DB_PER_S * seconds)
-        self.silent_s = 0.0 if heard_db > SILENCE_DB else self.silent_s + seconds
+        block_db = 10 * math.log10(power) if power > 0 else -math.inf
+        self.db = max(block_db, self.db - FALL_DB_PER_S * seconds)
+        self.silent_s = 0.0 if block_db > SILENCE_DB else self.silent_s + seconds
         self.dead = self.dead and power == 0
 
     @property
     def meter(self) -> str:
         """A bar from −60 dB to full scale."""
-        share = (max(self.db, QUIETEST_DB) - QUIETEST_DB) / -QUIETEST_DB
-        return ("█" * round(min(1.0, share) * BARS)).ljust(BARS)
+        share = (max(self.db, METER_DB) - METER_DB) / -METER_DB
+        return ("█" * round(min(1.0, share) * METER_BARS)).ljust(METER_BARS)
 
     @property
     def hint(self) -> str:
-        """What to check when nothing is heard; "" while something is."""
+        """What to check when there is no sound; "" while there is."""
         if self.silent_s < SILENT_S:
             return ""
         if self.dead:

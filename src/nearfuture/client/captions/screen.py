@@ -11,14 +11,14 @@ from rich.live import Live
 from rich.text import Text
 
 from nearfuture.client.caption import Caption
-from nearfuture.client.layout import Layout
+from nearfuture.client.captions.line_layout import LineLayout
 
 _LIVE_LINES = 4  # of text that may change; of a longer one the end is shown
 _REPAINT_S = 0.05
 _PROVISIONAL = "dim italic"
 
 
-class Screen:
+class CaptionScreen:
     """Shows captions as they come; a context manager.
 
     Finished lines are printed once and scroll away like any output, so that an hour of speech can
@@ -26,7 +26,7 @@ class Screen:
     each utterance is printed as a line when it has ended, and nothing else.
 
     Args:
-        console: where to.
+        console: the terminal, file or pipe to write to.
 
     Attributes:
         status: the line below the text.
@@ -35,9 +35,8 @@ class Screen:
     def __init__(self, console: Console) -> None:
         self.status = Text()
         self._console = console
-        self._layout = Layout()
+        self._layout = LineLayout()
         self._caption: Caption | None = None
-        self._waiting: dict[str, Caption] = {}
         self._live: Live | None = None
         self._painted_s = 0.0
 
@@ -73,14 +72,14 @@ class Screen:
 
         Servers that complete utterances out of order have the later one shown when it ends.
         """
-        open_one = self._caption
-        if open_one is not None and open_one.utterance != caption.utterance:
-            if not open_one.final:
-                self._print(self._layout.end(open_one.committed))
-            self._layout = Layout()
+        previous = self._caption
+        if previous is not None and previous.utterance != caption.utterance:
+            if not previous.final:
+                self._print(self._layout.end(previous.committed))
+            self._layout = LineLayout()
         self._caption = caption
         if self._live is not None:
-            for line in self._layout.lines(caption.committed, width=self._width):
+            for line in self._layout.full_lines(caption.committed, width=self._width):
                 self._print(line)
         if caption.final:
             self._print(self._layout.end(caption.committed))

@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nearfuture.client.playback import as_pcm
-from nearfuture.client.protocol import Pcm
-from nearfuture.client.speech import Speech, Spoken, by_energy, by_words
+from nearfuture.audio import Audio
+from nearfuture.client.measure.speech import SpeechSpan, by_energy, by_words
+from nearfuture.client.playback import to_pcm
+from nearfuture.client.protocols import Pcm
+from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.text import normalise
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Recording:
+class ReferenceRecording:
     """What is played, made before the clock runs, and what is known of it.
 
     Attributes:
-        name: to be told apart by.
+        name: of the recording.
         pcm: (n,) int16 at `rate`.
         rate: samples per second, as the protocol wants them.
-        text: what is said, normalised; None: not known.
+        text: the reference transcript, normalised; None: not known.
         words: its words with times, maybe none.
         speech: where the speech lies; None: there is none.
     """
@@ -32,49 +31,47 @@ class Recording:
     pcm: Pcm
     rate: int
     text: str | None
-    words: tuple[Spoken, ...]
-    speech: Speech | None
+    words: tuple[Word, ...]
+    speech: SpeechSpan | None
 
     @classmethod
     def of(
         cls,
         name: str,
-        samples: NDArray[np.float32],
-        rate: int,
+        audio: Audio,
         *,
         to: int,
         text: str | None = None,
-        words: Sequence[Spoken] = (),
-    ) -> Recording:
+        words: Sequence[Word] = (),
+    ) -> ReferenceRecording:
         """Prepare a recording.
 
         Args:
-            name: of it.
-            samples: (n,) in [-1, 1].
-            rate: samples per second of them.
+            name: of the recording.
+            audio: its samples.
             to: samples per second to play.
-            text: what is said, if that is known; the words say it otherwise.
+            text: the reference transcript, if it is known; otherwise the words are it.
             words: with times, if they are known.
 
         Raises:
             NearfutureError: if it holds no samples, or the words are not those of the text.
         """
-        if len(samples) == 0:
+        if len(audio.samples) == 0:
             raise NearfutureError(f"{name}: it holds no samples")
-        said = " ".join(word.text for word in words)
-        text = normalise(text) if text is not None else (said or None)
-        if words and said != text:
+        aligned = " ".join(word.text for word in words)
+        text = normalise(text) if text is not None else (aligned or None)
+        if words and aligned != text:
             raise NearfutureError(
-                f"{name}: its word times are of another text ({said[:40]!r}, not "
+                f"{name}: its word times are of another text ({aligned[:40]!r}, not "
                 f"{(text or '')[:40]!r}): align it again"
             )
         return cls(
             name=name,
-            pcm=as_pcm(samples, rate, to),
+            pcm=to_pcm(audio.samples, audio.rate, to),
             rate=to,
             text=text,
             words=tuple(words),
-            speech=by_words(words) or by_energy(samples, rate),
+            speech=by_words(words) or by_energy(audio.samples, audio.rate),
         )
 
     @property

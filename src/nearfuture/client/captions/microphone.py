@@ -16,11 +16,11 @@ from nearfuture.error import NearfutureError
 Samples = NDArray[np.float32]
 
 BLOCK_MS = 20
-WAITING_S = 10.0  # of audio kept for a computer that is busy for a moment
+BUFFERED_S = 10.0  # of audio kept for a computer that is busy for a moment
 
 
 class LiveSource(Protocol):
-    """Gives samples as they are spoken; a context manager."""
+    """A source of samples as they are spoken; a context manager."""
 
     @property
     def rate(self) -> int:
@@ -60,36 +60,38 @@ class Microphone:
     """
 
     def __init__(self, device: str | None = None) -> None:
-        self._sound = _sounddevice()
+        self._sounddevice = _sounddevice()
         self._device = int(device) if device is not None and device.isdigit() else device
         try:
-            about = self._sound.query_devices(self._device, "input")
-        except (ValueError, self._sound.PortAudioError) as error:
-            raise NearfutureError(_no_device(device, error)) from error
+            about = self._sounddevice.query_devices(self._device, "input")
+        except (ValueError, self._sounddevice.PortAudioError) as error:
+            raise _no_device(device, error) from error
         self.name = str(about["name"])
         self.rate = int(about["default_samplerate"])
         self.lost_s = 0.0
         self._ended = False
-        self._blocks: queue.Queue[Samples] = queue.Queue(maxsize=int(WAITING_S * 1000 / BLOCK_MS))
+        self._blocks: queue.Queue[Samples] = queue.Queue(maxsize=int(BUFFERED_S * 1000 / BLOCK_MS))
         self._stream: Any = None
 
     def __enter__(self) -> Self:
         try:
-            self._stream = self._sound.InputStream(
+            self._stream = self._sounddevice.InputStream(
                 device=self._device,
                 samplerate=self.rate,
                 channels=1,
                 dtype="float32",
                 blocksize=self.rate * BLOCK_MS // 1000,
-                callback=self._heard,
+                callback=self._received,
                 finished_callback=self._finished,
             )
             self._stream.start()
-        except (ValueError, self._sound.PortAudioError) as error:
+        except (ValueError, self._sounddevice.PortAudioError) as error:
             reason = " ".join(str(error).split())
             raise NearfutureError(
                 f"the microphone {self.name!r} cannot be opened ({reason}): is another program "
-                f"using it? Choose another with --device (nearfuture listen --list-devices)"
+                f"using it? Choose another `device` (nearfuture listen --list-devices)",
+                code="unavailable",
+                parameter="device",
             ) from error
         return self
 
@@ -113,7 +115,8 @@ class Microphone:
         except queue.Empty:
             if self._ended:
                 raise NearfutureError(
-                    f"the microphone {self.name!r} has stopped: was it unplugged?"
+                    f"the microphone {self.name!r} has stopped: was it unplugged?",
+                    code="unavailable",
                 ) from None
             return np.zeros(0, np.float32)
 
@@ -124,12 +127,10 @@ class Microphone:
         waiting = [self._blocks.get_nowait() for _ in range(self._blocks.qsize())]
         return np.concatenate([np.zeros(0, np.float32), *waiting])
 
-    def _heard(self, block: NDArray[np.float32], frames: int, when: object, status: Any) -> None:
+    def _received(self, block: NDArray[np.float32], frames: int, when: object, status: Any) -> None:
         """In PortAudio's thread, which must never wait; its buffer is used again."""
         if status and status.input_overflow:
-            self.lost_s += (
-                frames / self.rate
-            )  # PortAudio tells that, not how much: a block at least
+            self.lost_s += frames / self.rate  # PortAudio does not say how much: a block at least
         try:
             self._blocks.put_nowait(block[:, 0].copy())
         except queue.Full:
@@ -139,14 +140,14 @@ class Microphone:
         self._ended = True
 
 
-class Tape:
+class PlayedFile:
     """A recording in place of a microphone: each block comes when it would have been spoken.
 
     Args:
         audio: what is played.
 
-    >>> with Tape(Audio(np.zeros(1200, np.float32), 8000)) as tape:
-    ...     print([None if (x := tape.read(1.0)) is None else len(x) for _ in range(9)])
+    >>> with PlayedFile(Audio(np.zeros(1200, np.float32), 8000)) as played:
+    ...     print([None if (x := played.read(1.0)) is None else len(x) for _ in range(9)])
     [160, 160, 160, 160, 160, 160, 160, 80, None]
     """
 
@@ -190,27 +191,27 @@ class Tape:
 
 
 def microphones() -> list[tuple[int, str, int, int, bool]]:
-    """The devices that record: number, name, channels, rate, and whether it is the default one.
+    """Return number, name, channels and rate of the devices that record, and whether the default.
 
     Raises:
         NearfutureError: where sounddevice or PortAudio is missing.
     """
-    sound = _sounddevice()
+    sounddevice = _sounddevice()
     try:
-        found = list(sound.query_devices())
-        chosen = sound.default.device[0]
-    except sound.PortAudioError as error:
-        raise NearfutureError(_no_device(None, error)) from error
+        devices = list(sounddevice.query_devices())
+        default = sounddevice.default.device[0]
+    except sounddevice.PortAudioError as error:
+        raise _no_device(None, error) from error
     return [
         (
             number,
-            str(one["name"]),
-            int(one["max_input_channels"]),
-            int(one["default_samplerate"]),
-            number == chosen,
+            str(device["name"]),
+            int(device["max_input_channels"]),
+            int(device["default_samplerate"]),
+            number == default,
         )
-        for number, one in enumerate(found)
-        if one["max_input_channels"] > 0
+        for number, device in enumerate(devices)
+        if device["max_input_channels"] > 0
     ]
 
 
@@ -220,21 +221,25 @@ def _sounddevice() -> Any:
     except ImportError as error:
         raise NearfutureError(
             "a microphone needs sounddevice, which the base install leaves out; install it with: "
-            "pip install 'nearfuture[live]'; or play a recording with --file"
+            "pip install 'nearfuture[live]'; or play a recording with `file`",
+            code="missing_dependency",
         ) from error
     except OSError as error:  # it is installed, but not the library beneath it
         raise NearfutureError(
             "a microphone needs the PortAudio library (on Debian and Ubuntu: apt install "
-            "libportaudio2); or play a recording with --file"
+            "libportaudio2); or play a recording with `file`",
+            code="missing_dependency",
         ) from error
     return sounddevice
 
 
-def _no_device(device: str | None, error: Exception) -> str:
+def _no_device(device: str | None, error: Exception) -> NearfutureError:
     if device is None:
-        return (
+        message = (
             "there is no microphone that this computer would use by default: plug one in, choose "
-            "one with --device (--list-devices names them), or play a recording with --file"
+            "one with `device` (`list_devices` lists them), or play a recording with `file`"
         )
-    reason = " ".join(str(error).split())
-    return f"--device {device}: {reason}; nearfuture listen --list-devices names those there are"
+    else:
+        reason = " ".join(str(error).split())
+        message = f"`device` {device}: {reason}; nearfuture listen --list-devices lists them"
+    return NearfutureError(message, code="not_found", parameter="device")

@@ -1,0 +1,18 @@
+"""Recordings played to a server over many connections, and what that says about its delays."""
+
+from nearfuture.client.measure.recording import ReferenceRecording
+from nearfuture.client.measure.report import as_json, notes, table
+from nearfuture.client.measure.run import FIGURES, Measurement, PlayedRecording, measure
+from nearfuture.client.measure.speech import read_word_times
+
+__all__ = [
+    "FIGURES",
+    "Measurement",
+    "PlayedRecording",
+    "ReferenceRecording",
+    "as_json",
+    "measure",
+    "notes",
+    "read_word_times",
+    "table",
+]

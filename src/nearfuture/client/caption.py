@@ -59,5 +59,6 @@ class CaptionLog:
 
     @property
     def text(self) -> str:
+        """All committed text in one line."""
         captions = self._captions.values()
         return join_utterances((caption.committed, caption.continues) for caption in captions)

@@ -5,7 +5,8 @@ import math
 import pytest
 
 from nearfuture.decoding import Word
-from nearfuture.evaluation import Evaluation, Hypothesis, Result, summarise
+from nearfuture.evaluation import Evaluation, Hypothesis, Result
+from nearfuture.evaluation.summary import summarise
 from nearfuture.runtime import load
 from tests.errors import refuses
 

@@ -9,7 +9,7 @@ from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.plot import plot_error_against_latency
 from nearfuture.evaluation.results import Hypothesis, Result
 from nearfuture.evaluation.run import evaluate_bundles
-from nearfuture.evaluation.summary import HeadMetrics, Percentiles, Summary, summarise
+from nearfuture.evaluation.summary import HeadMetrics, Percentiles, Summary
 
 __all__ = [
     "ConfidenceInterval",
@@ -23,5 +23,4 @@ __all__ = [
     "evaluate_bundles",
     "paired_bootstrap",
     "plot_error_against_latency",
-    "summarise",
 ]

@@ -40,23 +40,13 @@ class Evaluation:
     quantum_p50_ms: float = 0.0
     quantum_p98_ms: float = 0.0
 
-    def summary(self, by: By = "utterance", *, resamples: int = 2000, seed: int = 0) -> Summary:
+    def summary(self, by: By = "utterance") -> Summary:
         """Compute the metrics, with intervals drawn over utterances or over whole speakers.
 
         Raises:
-            NearfutureError: where no recording could be decoded, or none has a reference; by
-                speaker also where fewer than 2 speakers are known.
+            NearfutureError: as `nearfuture.evaluation.summary.summarise`.
         """
-        if not self.results:
-            raise NearfutureError("no recording could be decoded: there is nothing to sum up")
-        speakers = {result.speaker for result in self.results} - {""}
-        if by == "speaker" and len(speakers) < 2:
-            raise NearfutureError(
-                f"an interval by speaker needs at least 2 speakers, and these {len(self.results)} "
-                f"recordings name {len(speakers)}: draw by utterance",
-                parameter="by",
-            )
-        return summarise(self.results, self.streaming, by=by, resamples=resamples, seed=seed)
+        return summarise(self.results, self.streaming, by)
 
     def speakers(self) -> dict[str, dict[int | None, Rates]]:
         """Word and character errors of every speaker: `{speaker: {τ: (words, characters)}}`.

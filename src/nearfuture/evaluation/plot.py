@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -92,31 +91,16 @@ def plot_error_against_latency(
         raise NearfutureError(f"cannot write {path}: {error.strerror}", parameter="path") from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Curve:
-    """The points of one evaluation, and how they are drawn."""
-
-    label: str
-    colour: str
-    latencies_ms: list[float]
-    rates: list[ConfidenceInterval]
-
-
 def _draw(axes: Axes, summaries: Mapping[str, Summary], measure: Measure) -> None:
     _draw_frame(axes, summaries, measure)
-    middle = (len(summaries) - 1) / 2
+    first_ms = -_OFFSET_MS * (len(summaries) - 1) / 2
     for number, (name, summary) in enumerate(summaries.items()):
-        curve = _Curve(
-            label=name if _STREAMING in name else f"{name}, {_STREAMING}",
-            colour=_COLOURS[number % len(_COLOURS)],
-            latencies_ms=[
-                _latency_ms(head) + _OFFSET_MS * (number - middle) for head in summary.heads
-            ],
-            rates=[_percent(head, measure) for head in summary.heads],
-        )
-        _draw_curve(axes, curve)
+        label = name if _STREAMING in name else f"{name}, {_STREAMING}"
+        offset_ms = first_ms + _OFFSET_MS * number
+        points = {_latency_ms(head) + offset_ms: _percent(head, measure) for head in summary.heads}
+        _draw_curve(axes, label, _COLOURS[number % len(_COLOURS)], points)
         if len(summaries) == 1:
-            _label_points(axes, curve)
+            _label_points(axes, points)
     twins = _twins(summaries, measure)
     for number, (label, rate) in enumerate(twins.items()):
         colour = _COLOURS[number % len(_COLOURS)] if len(twins) > 1 else _SINGLE_TWIN
@@ -128,16 +112,18 @@ def _draw(axes: Axes, summaries: Mapping[str, Summary], measure: Measure) -> Non
     axes.set_ylim(0 if low < 0.5 * high else low, high)  # 0, unless all points lie far above it
 
 
-def _draw_curve(axes: Axes, curve: _Curve) -> None:
-    known = [rate if math.isfinite(rate.high) else None for rate in curve.rates]
+def _draw_curve(
+    axes: Axes, label: str, colour: str, points: Mapping[float, ConfidenceInterval]
+) -> None:
+    """Draw error rates by latency; an unknown interval has no bar."""
+    rates = points.values()
+    below = [rate.value - rate.low if math.isfinite(rate.high) else 0.0 for rate in rates]
+    above = [rate.high - rate.value if math.isfinite(rate.high) else 0.0 for rate in rates]
     axes.errorbar(
-        curve.latencies_ms,
-        [rate.value for rate in curve.rates],
-        yerr=[
-            [rate.value - rate.low if rate else 0.0 for rate in known],
-            [rate.high - rate.value if rate else 0.0 for rate in known],
-        ],
-        color=curve.colour,
+        list(points),
+        [rate.value for rate in rates],
+        yerr=[below, above],
+        color=colour,
         linewidth=1.4,
         elinewidth=1.4,
         capsize=3.5,
@@ -145,17 +131,17 @@ def _draw_curve(axes: Axes, curve: _Curve) -> None:
         markersize=7,
         markeredgecolor="white",
         markeredgewidth=1.2,
-        label=curve.label,
+        label=label,
         clip_on=False,  # a point at 0 is drawn as a whole
         zorder=4,
     )
 
 
-def _label_points(axes: Axes, curve: _Curve) -> None:
+def _label_points(axes: Axes, points: Mapping[float, ConfidenceInterval]) -> None:
     from matplotlib.patheffects import withStroke
 
-    width_ms, last_ms = _LABEL * max(curve.latencies_ms, default=0.0), -math.inf
-    for ms, rate in zip(curve.latencies_ms, curve.rates, strict=True):
+    width_ms, last_ms = _LABEL * max(points, default=0.0), -math.inf
+    for ms, rate in points.items():
         if ms - last_ms < width_ms:
             continue
         last_ms = ms

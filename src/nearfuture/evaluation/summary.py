@@ -17,6 +17,7 @@ import numpy as np
 
 from nearfuture.budget import Latency
 from nearfuture.decoding import Word
+from nearfuture.error import NearfutureError
 from nearfuture.evaluation.bootstrap import (
     ConfidenceInterval,
     bootstrap_interval,
@@ -123,51 +124,33 @@ class Summary:
         return plain
 
 
-@dataclass(frozen=True)
-class _Bootstrap:
-    """Intervals over one choice of groups, all drawn with the same seed."""
-
-    groups: Sequence[str]
-    resamples: int
-    seed: int
-
-    def interval(self, counts: Sequence[ErrorRate]) -> ConfidenceInterval:
-        if len(set(self.groups)) < 2:
-            return ConfidenceInterval(sum(counts, ErrorRate()).rate, 0.0, math.inf)
-        return bootstrap_interval(counts, self.groups, resamples=self.resamples, seed=self.seed)
-
-    def relative(
-        self, counts: Sequence[ErrorRate], twin: Sequence[ErrorRate]
-    ) -> ConfidenceInterval | None:
-        paired = len(twin) == len(counts) and len(set(self.groups)) >= 2
-        if not paired or not any(utterance.errors for utterance in twin):
-            return None
-        return paired_bootstrap(counts, twin, self.groups, resamples=self.resamples, seed=self.seed)
-
-
-def summarise(
-    results: Sequence[Result],
-    streaming: Manifest,
-    *,
-    by: By = "utterance",
-    resamples: int = 2000,
-    seed: int = 0,
-) -> Summary:
+def summarise(results: Sequence[Result], streaming: Manifest, by: By = "utterance") -> Summary:
     """Compute the metrics of some recordings.
 
     Args:
         results: of recordings, all with the same heads.
         streaming: the model whose heads they are.
         by: draw utterances, or whole speakers; an utterance of an unknown speaker is drawn alone.
-        resamples: of the bootstrap.
-        seed: of the bootstrap.
 
     Raises:
-        NearfutureError: where no recording has a reference.
+        NearfutureError: where there is no recording, or none has a reference; by speaker also where
+            fewer than 2 speakers are known.
     """
-    bootstrap = _Bootstrap(_groups(results, by), resamples, seed)
+    if not results:
+        raise NearfutureError("no recording could be decoded: there is nothing to sum up")
+    speakers = {result.speaker for result in results} - {""}
+    if by == "speaker" and len(speakers) < 2:
+        raise NearfutureError(
+            f"an interval by speaker needs at least 2 speakers, and these {len(results)} "
+            f"recordings name {len(speakers)}: draw by utterance",
+            parameter="by",
+        )
+    groups = [
+        (result.speaker if by == "speaker" else "") or f"\0{number}"
+        for number, result in enumerate(results)
+    ]
     twins = [result.twin for result in results if result.twin is not None]
-    resampler_ms = Counter(result.resampler_ms for result in results).most_common(1)
+    resampler_ms, _ = Counter(result.resampler_ms for result in results).most_common(1)[0]
 
     def metrics(frames: int | None, hypotheses: Sequence[Hypothesis]) -> HeadMetrics:
         words = [hypothesis.word_errors for hypothesis in hypotheses]
@@ -180,13 +163,11 @@ def summarise(
         revisions = sum(hypothesis.revisions for hypothesis in hypotheses)
         return HeadMetrics(
             frames=frames,
-            latency=latency and with_resampler(latency, resampler_ms[0][0]),
-            wer=bootstrap.interval(words),
-            cer=bootstrap.interval(characters),
-            wer_to_twin=bootstrap.relative(words, [twin.word_errors for twin in compared]),
-            cer_to_twin=bootstrap.relative(
-                characters, [twin.character_errors for twin in compared]
-            ),
+            latency=latency and with_resampler(latency, resampler_ms),
+            wer=_interval(words, groups),
+            cer=_interval(characters, groups),
+            wer_to_twin=_to_twin(words, [twin.word_errors for twin in compared], groups),
+            cer_to_twin=_to_twin(characters, [twin.character_errors for twin in compared], groups),
             first_token_ms=Percentiles.of(first),
             emission_ms=Percentiles.of(emission),
             commit_ms=Percentiles.of(commit),
@@ -196,21 +177,38 @@ def summarise(
 
     seconds = math.fsum(result.seconds for result in results)
     compute_ms = math.fsum(result.compute_ms for result in results)
-    heads = sorted(results[0].heads) if results else []
     return Summary(
         by=by,
         utterances=len(results),
-        speakers=len({result.speaker for result in results} - {""}),
+        speakers=len(speakers),
         words=sum(len(result.reference.split()) for result in results),
         characters=sum(len(" ".join(result.reference.split())) for result in results),
         seconds=seconds,
-        heads=tuple(metrics(tau, [result.heads[tau] for result in results]) for tau in heads),
+        heads=tuple(
+            metrics(tau, [result.heads[tau] for result in results])
+            for tau in sorted(results[0].heads)
+        ),
         twin=metrics(None, twins) if twins else None,
         finish_ms=Percentiles.of([result.finish_ms for result in results]),
         twin_ms=Percentiles.of([ms for result in results if (ms := result.twin_ms) is not None]),
         real_time_factor=compute_ms / 1000 / max(seconds, 1e-9),
         aligned=sum(bool(result.aligned) for result in results),
     )
+
+
+def _interval(counts: Sequence[ErrorRate], groups: Sequence[str]) -> ConfidenceInterval:
+    if len(set(groups)) < 2:
+        return ConfidenceInterval(sum(counts, ErrorRate()).rate, 0.0, math.inf)
+    return bootstrap_interval(counts, groups)
+
+
+def _to_twin(
+    counts: Sequence[ErrorRate], twin: Sequence[ErrorRate], groups: Sequence[str]
+) -> ConfidenceInterval | None:
+    paired = len(twin) == len(counts) and len(set(groups)) >= 2
+    if not paired or not any(utterance.errors for utterance in twin):
+        return None
+    return paired_bootstrap(counts, twin, groups)
 
 
 def match_words(reference: Sequence[Word], hypothesis: Sequence[Word]) -> list[tuple[Word, Word]]:
@@ -254,12 +252,6 @@ def _delays(
             frame_ms = hypothesis.words[0].start_ms - streaming.centre_ms
             first.append(frame_ms + wait_ms - result.aligned[0].start_ms)
     return emission, commit, first
-
-
-def _groups(results: Sequence[Result], by: By) -> list[str]:
-    if by == "speaker":
-        return [result.speaker or f"\0{number}" for number, result in enumerate(results)]
-    return [str(number) for number in range(len(results))]
 
 
 def _replace_infinite(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """`nearfuture evaluate`: errors and delays of every budget, beside the bidirectional twin."""
 
 import os
-import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -12,158 +12,206 @@ from rich.progress import track
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.dataset import evenly_spaced, warn_skipped
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.data import Item, Utterance
+    from nearfuture.data import Item
     from nearfuture.runtime import Bundle
-
-    Items = Sequence[Item | Utterance]
-
-_MOST_NAMED = 10  # problems, before the rest is only counted
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class EvaluationData:
+    """The recordings to evaluate on.
+
+    Args:
+        data: Recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines), a Kaldi
+            directory or a manifest of Lhotse.
+        split: Only recordings of this split; by default those of "test", or of "dev" where there is
+            no such split.
+        limit: At most so many recordings, spread evenly over the data.
+    """
+
+    data: Path
+    split: str | None = None
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.limit is not None and self.limit < 1:
+            raise NearfutureError(
+                f"`limit` is a number of recordings from 1, not {self.limit}",
+                code="out_of_range",
+                parameter="limit",
+            )
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class EvaluationOutput:
+    """What an evaluation writes besides its tables.
+
+    Args:
+        speakers: Also print the errors of each speaker.
+        json_file: Write all results to this file, the hypotheses of each recording included.
+        plot: Write a plot of character errors against latency to this file, .png or .svg.
+    """
+
+    speakers: Flag = False
+    json_file: Annotated[Path | None, Parameter(name="--json")] = None
+    plot: Path | None = None
+
+    def check(self) -> None:
+        """Refuse before an hour of decoding a file that could not be written after it."""
+        for parameter, path in (("json_file", self.json_file), ("plot", self.plot)):
+            if path is not None:
+                _check_writable(parameter, path)
+        if self.plot is not None and self.plot.suffix.lower() not in (".png", ".svg"):
+            raise NearfutureError(
+                f"`plot` is a .png or .svg file, not {self.plot}",
+                code="unsupported",
+                parameter="plot",
+            )
+        if self.plot is not None and find_spec("matplotlib") is None:
+            raise NearfutureError(
+                "`plot` needs matplotlib, which the base install leaves out; install it with: "
+                "pip install matplotlib",
+                code="missing_dependency",
+                parameter="plot",
+            )
+
+
 def evaluate(
     *,
+    recordings: EvaluationData,
     model: str = "digits",
     twin: str | None = None,
-    data: Path | None = None,
-    split: str | None = None,
     budgets: str = "all",
-    limit: int | None = None,
     by: Literal["utterance", "speaker"] = "utterance",
-    speakers: Flag = False,
-    json_file: Annotated[Path | None, Parameter(name="--json")] = None,
-    plot: Path | None = None,
+    output: EvaluationOutput = EvaluationOutput(),
 ) -> None:
     """Measure errors and delays of every budget of a streaming model, beside its twin.
 
     Recordings are streamed through the runtime in chunks of 40 ms at their own rate, once for all
-    budgets. Those that cannot be read are named on stderr and left out.
+    budgets. Those that cannot be read are named on stderr and skipped.
 
     Args:
+        recordings: The recordings to evaluate on.
         model: A streaming bundle: a bundled model, a folder or a zip file.
-        twin: The bidirectional bundle to compare with, which also says where each word is spoken;
-            without it there are error rates only.
-        data: Recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines), a Kaldi
-            directory or a manifest of Lhotse.
-        split: Only recordings of this split; unless given those of "test", or of "dev" where there
-            is no such split.
-        budgets: Worst-case latencies in ms between commas, such as 215,375: for each the largest
-            lookahead that keeps it at the model's own rate. Or "all" there are.
-        limit: At most so many recordings, spread evenly over the data.
+        twin: The bidirectional bundle to compare with; it also aligns the references, which tells
+            where each word is. Without it there are error rates only.
+        budgets: "all", or worst-case latencies in ms between commas, such as 215,375: for each the
+            largest lookahead within it at the model's own rate.
         by: What 95 % intervals are drawn over. Recordings of one speaker resemble each other: for a
             statement about other speakers, draw speakers.
-        speakers: Also print the errors of each speaker.
-        json_file: Write everything here, each recording's texts included.
-        plot: Write a plot of character errors against latency here, .png or .svg.
+        output: What to write besides the tables.
     """
     from nearfuture.evaluation import evaluate_bundles, plot_error_against_latency
     from nearfuture.evaluation.table import notes, tables
     from nearfuture.runtime import Bundle
 
-    if data is None:
-        raise NearfutureError("say what to evaluate on: --data SOURCE")
-    if limit is not None and limit < 1:
-        raise NearfutureError(f"--limit is a number of recordings from 1, not {limit}")
-    _check_files(json_file, plot)
+    output.check()
     bundle = Bundle.open(model)
     heads = None if budgets == "all" else _heads(bundle, budgets)
-    items, problems, what = _items(data, split)
-    items = _spread(items, limit)
-    if by == "speaker" and len({one.speaker for one in items} - {""}) < 2:
+    items, problems, split = _read(recordings)
+    if by == "speaker" and len({item.speaker for item in items} - {""}) < 2:
         raise NearfutureError(
-            "--by speaker needs recordings of at least 2 speakers whom the data names; leave it out"
+            "`by=speaker` needs recordings of at least 2 speakers whom the data names; leave it "
+            "out",
+            parameter="by",
         )
 
     console = Console()
-    heard = evaluate_bundles(
-        bundle,
-        twin,
-        track(items, "listening", console=console, transient=True),
-        heads=heads,
-    )
-    _name([*problems, *heard.problems])
-    summary = heard.summary(by)
-    console.print(Text(what), soft_wrap=True)
-    if foreign := _foreign(bundle, items):
+    progress = track(items, "decoding", console=console, transient=True)
+    evaluation = evaluate_bundles(bundle, twin, progress, heads=heads)
+    warn_skipped([*problems, *evaluation.problems])
+    summary = evaluation.summary(by)
+    console.print(Text(f"{recordings.data}: {split}"), soft_wrap=True)
+    if foreign := _foreign_characters(bundle, items):
         console.print(Text(foreign, style="bold"), soft_wrap=True)
-    for table in tables(heard, summary, speakers=speakers):
+    for table in tables(evaluation, summary, speakers=output.speakers):
         console.print(table)
-    for line in notes(heard, summary):
+    for line in notes(evaluation, summary):
         console.print(Text(line))
-    if json_file is not None:
-        heard.save(json_file, by)
-        console.print(Text(f"written: {json_file}"))
-    if plot is not None:
-        plot_error_against_latency({heard.streaming.name: heard}, plot, by=by)
-        console.print(Text(f"written: {plot}"))
+    if output.json_file is not None:
+        evaluation.save(output.json_file, by)
+        console.print(Text(f"written: {output.json_file}"))
+    if output.plot is not None:
+        plot_error_against_latency({bundle.manifest.name: evaluation}, output.plot, by=by)
+        console.print(Text(f"written: {output.plot}"))
 
 
-def _check_files(json_file: Path | None, plot: Path | None) -> None:
-    """Refuse before an hour of listening what could not be written after it."""
-    for flag, path in (("--json", json_file), ("--plot", plot)):
-        if path is None:
-            continue
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise NearfutureError(f"{flag} {path} cannot be written: {error.strerror}") from error
-        if path.is_dir() or not os.access(path.parent, os.W_OK):
-            raise NearfutureError(f"{flag} {path} cannot be written: name a file in your reach")
-    if plot is not None and plot.suffix.lower() not in (".png", ".svg"):
-        raise NearfutureError(f"--plot names a .png or .svg file, not {plot}")
-    if plot is not None and find_spec("matplotlib") is None:
+def _check_writable(parameter: str, path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
         raise NearfutureError(
-            "--plot needs matplotlib, which the base install leaves out; install it with: "
-            "pip install matplotlib"
+            f"`{parameter}={path}` cannot be written: {error.strerror}", parameter=parameter
+        ) from error
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise NearfutureError(
+            f"`{parameter}={path}` cannot be written: name a file in a folder of yours",
+            parameter=parameter,
         )
 
 
 def _heads(bundle: "Bundle", budgets: str) -> list[int]:
-    """The head of each budget; that a budget cannot be kept is said by the planner."""
+    """Find the head of each budget; the planner refuses budgets that no head keeps."""
     from nearfuture.budget import largest_lookahead
 
     if not bundle.manifest.heads:
-        raise NearfutureError(f"{bundle.manifest.name} is bidirectional and keeps no budget")
+        raise NearfutureError(
+            f"{bundle.manifest.name} is bidirectional and keeps no budget",
+            code="unsupported",
+            parameter="model",
+        )
     try:
-        wanted = [float(part) for part in budgets.split(",")]
+        budgets_ms = [float(part) for part in budgets.split(",")]
     except ValueError:
         raise NearfutureError(
-            f"--budgets takes milliseconds between commas, such as 215,375, or all, not {budgets!r}"
+            f"`budgets` takes milliseconds between commas, such as 215,375, or all, not "
+            f"{budgets!r}",
+            parameter="budgets",
         ) from None
-    return [largest_lookahead(ms, bundle.manifest.heads) for ms in wanted]
+    return [largest_lookahead(ms, bundle.manifest.heads) for ms in budgets_ms]
 
 
-def _items(data: Path, split: str | None) -> "tuple[Items, list[str], str]":
-    """What to listen to, what cannot be used, and which part of the data this is."""
+def _read(recordings: EvaluationData) -> "tuple[Sequence[Item], list[str], str]":
+    """Return the recordings of the split, a line for each that is skipped, and the split."""
     from nearfuture.data import read_source
 
-    source = read_source(data)
+    source = read_source(recordings.data)
     splits = sorted({item.split for item in source.items} - {""})
+    split = recordings.split
     if split is not None and split not in splits:
         raise NearfutureError(
-            f"{data} has no split {split!r}: it has {', '.join(splits) or 'no splits at all'}"
+            f"{recordings.data} has no split {split!r}: it has "
+            f"{', '.join(splits) or 'no splits at all'}",
+            code="not_found",
+            parameter="split",
         )
-    if split is None and splits:  # never what a model was trained on, unless somebody says so
+    if split is None and splits:  # never the recordings of the training by default
         split = next((name for name in ("test", "dev") if name in splits), None)
         if split is None:
             raise NearfutureError(
-                f"{data} has the splits {', '.join(splits)}, and neither test nor dev: say which "
-                f"with --split"
+                f"{recordings.data} has the splits {', '.join(splits)}, and neither test nor dev: "
+                f"say which with `split`",
+                parameter="split",
             )
     items = [item for item in source.items if split is None or item.split == split]
     if not items:
-        _name(source.problems)
-        raise NearfutureError(f"{data} has no recording that can be used")
-    what = "all recordings: the data tells no splits" if split is None else f"the split {split}"
-    return items, list(source.problems), f"{data}: {what}"
+        warn_skipped(source.problems)
+        raise NearfutureError(
+            f"{recordings.data} has no usable recording", code="not_found", parameter="data"
+        )
+    name = "all recordings, since the data has no splits" if split is None else f"split {split}"
+    return evenly_spaced(items, recordings.limit), list(source.problems), name
 
 
-def _foreign(bundle: "Bundle", items: "Items") -> str:
-    """Which texts the model cannot write, whatever it hears; nothing where it can write all."""
+def _foreign_characters(bundle: "Bundle", items: "Sequence[Item]") -> str:
+    """Say which texts have characters that the model cannot write; nothing where none has."""
     symbols = {" ", *bundle.manifest.vocabulary.symbols}
     foreign = [set(item.text) - symbols for item in items]
     count = sum(map(bool, foreign))
@@ -172,19 +220,5 @@ def _foreign(bundle: "Bundle", items: "Items") -> str:
     shown = ", ".join(repr(character) for character in sorted(set().union(*foreign))[:10])
     return (
         f"{count} of {len(items)} texts have characters that {bundle.manifest.name} does not write "
-        f"({shown}): they count as errors, whatever it hears"
+        f"({shown}): they count as errors"
     )
-
-
-def _spread(items: "Items", limit: int | None) -> "Items":
-    """So many of them, at even distances: lists are often sorted by speaker."""
-    if limit is None or limit >= len(items):
-        return items
-    return [items[number * len(items) // limit] for number in range(limit)]
-
-
-def _name(problems: Sequence[str]) -> None:
-    for line in problems[:_MOST_NAMED]:
-        print(f"nearfuture: left out: {line}", file=sys.stderr)
-    if len(problems) > _MOST_NAMED:
-        print(f"nearfuture: left out: {len(problems) - _MOST_NAMED} more", file=sys.stderr)

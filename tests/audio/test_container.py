@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from nearfuture.audio import AudioError, CutOff, container, open_audio, read
-from nearfuture.audio.container import DEMUXERS, Container
+from nearfuture.audio.container import DEMUXERS, ContainerDecoder
 from nearfuture.audio.probe import probe, read_part
 from nearfuture.audio.signature import LONGEST, kind
 
@@ -271,12 +271,12 @@ def test_a_decoder_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
     container._Worker.end_all()
     monkeypatch.setattr(container.subprocess, "Popen", kept)
     with pytest.raises(AudioError, match="took too long: it is damaged, or no recording"):
-        Container(str(fifo), demuxer="mov", name="a.m4a")
+        ContainerDecoder(str(fifo), demuxer="mov", name="a.m4a")
     assert [process.poll() is not None for process in started] == [True]
 
 
 def test_a_decoder_that_dies_is_named_and_the_next_file_is_read(files: dict[str, bytes]) -> None:
-    reader = Container(files["a.mkv"], demuxer="matroska", name="a.mkv")
+    reader = ContainerDecoder(files["a.mkv"], demuxer="matroska", name="a.mkv")
     assert reader._worker is not None
     reader._worker._process.kill()
     reader._worker._process.wait()
@@ -285,8 +285,8 @@ def test_a_decoder_that_dies_is_named_and_the_next_file_is_read(files: dict[str,
     assert len(read(files["a.mkv"]).samples) == SECONDS * 16_000
 
 
-def _rest(reader: Container) -> None:
-    while len(reader.read()):
+def _rest(reader: ContainerDecoder) -> None:
+    while len(reader.read(1 << 20)):
         pass
 
 
@@ -299,7 +299,7 @@ def test_who_leaves_early_ends_the_process(files: dict[str, bytes]) -> None:
 def test_a_file_that_nobody_reads_ends_its_process(files: dict[str, bytes]) -> None:
     """That of an upload whose client leaves while it is opened has nobody who closes it."""
     container._Worker.end_all()
-    opened = Container(files["a.mkv"], demuxer="matroska", name="a.mkv")
+    opened = ContainerDecoder(files["a.mkv"], demuxer="matroska", name="a.mkv")
     assert opened._worker is not None
     process = opened._worker._process
     del opened

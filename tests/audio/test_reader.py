@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.audio import AudioError, CutOff, Damage, mpeg, ogg, open_audio, read, stretches
+from nearfuture.audio import AudioError, CutOff, Damage, members, open_audio, read
 from nearfuture.audio.limits import BLOCK_SAMPLES, MOST_CHANNELS
 from nearfuture.audio.mpeg_header import mpeg_header
 from nearfuture.audio.probe import probe, read_part
@@ -126,8 +126,7 @@ def test_files_behind_one_another_are_all_read(form: str, files: dict[str, bytes
 def test_a_file_of_very_many_files_is_read_up_to_a_limit(
     form: str, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (mpeg, ogg, stretches):
-        monkeypatch.setattr(module, "MOST_STRETCHES", 3)
+    monkeypatch.setattr(members, "MOST_MEMBERS", 3)
     alone, _ = whole(files[form])
     allowed, damage = whole(files[form] * 3)
     assert len(allowed) == 3 * len(alone)

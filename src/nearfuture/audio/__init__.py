@@ -2,6 +2,7 @@
 
 from nearfuture.audio.decode import Audio, read
 from nearfuture.audio.error import AudioError, CutOff, Damage
+from nearfuture.audio.input import AudioSource
 from nearfuture.audio.live import LiveResampler, ResamplerState
 from nearfuture.audio.reader import AudioReader, open_audio
 from nearfuture.audio.resampling import resample, resample_blocks, resampled_length
@@ -10,6 +11,7 @@ __all__ = [
     "Audio",
     "AudioError",
     "AudioReader",
+    "AudioSource",
     "CutOff",
     "Damage",
     "LiveResampler",

@@ -1,4 +1,4 @@
-"""What libavformat reads (m4a, webm, wma, …), decoded by another process that can be ended.
+"""Containers that libavformat reads (m4a, webm, wma, …), decoded in a process that can be ended.
 
 A demuxer that is chosen by content may open other files, sockets and devices, and native code that
 hangs cannot be interrupted. So the signature chooses the one demuxer, which is given the bytes of
@@ -41,7 +41,7 @@ DEMUXERS = {
 PATIENCE_S = 20.0
 """How long a process may take for the next block of samples."""
 
-_START_S = 60.0  # a busy machine needs a while to start one
+_START_S = 60.0  # a busy machine needs a while to start a process
 _SHARE = 0.5  # seconds of work for each second of audio: decoders need a hundredth
 _MOST_IDLE = 2
 _MOST_BLOCK = 1 << 24
@@ -52,34 +52,31 @@ def has_media() -> bool:
     return importlib.util.find_spec("av") is not None
 
 
-class Container:
-    """A file that another process decodes, block by block.
+class ContainerDecoder:
+    """A file that another process decodes.
 
     Args:
-        source: a path, or the bytes of the file.
-        demuxer: the only one that may read it.
-        name: what the file is called in messages.
-
-    Attributes:
-        rate: samples per second.
-        channels: of each block.
-        damage: once all has been read: why something is missing.
+        source: A path, or the bytes of the file.
+        demuxer: The only demuxer that may read it.
+        name: What the file is called in messages.
 
     Raises:
         AudioError: if it cannot be read, or not in time.
     """
 
     def __init__(self, source: str | bytes, *, demuxer: str, name: str) -> None:
-        self._name = name
+        self.frames: int | None = None
+        self.floats = True
         self.damage: Damage | None = None
+        self._name = name
+        self._waited_s = self._decoded_s = 0.0
         self._worker: _Worker | None = None
         self._worker = _Worker.take()
-        self._waited = self._seconds = 0.0
         try:
-            head: dict[str, Any] = {"demuxer": demuxer, "channels": MOST_CHANNELS}
-            head |= {"bytes": len(source)} if isinstance(source, bytes) else {"path": source}
+            request: dict[str, Any] = {"demuxer": demuxer, "channels": MOST_CHANNELS}
+            request |= {"bytes": len(source)} if isinstance(source, bytes) else {"path": source}
             with self._deadline(_START_S) as worker:
-                worker.send(json.dumps(head).encode() + b"\n")
+                worker.send(json.dumps(request).encode() + b"\n")
                 if isinstance(source, bytes):
                     worker.send(source)
                 answer = worker.line()
@@ -90,28 +87,37 @@ class Container:
         except BaseException:
             self.close()
             raise
+        self._block = np.zeros((0, self.channels), np.float32)
 
-    def read(self) -> NDArray[np.float32]:
-        """The next samples, (n, channels); n = 0 at the end.
+    def read(self, frames: int) -> NDArray[np.float32]:
+        """Read at most so many samples, (n, channels); n = 0 at the end.
 
         Raises:
             AudioError: if they do not come in time.
         """
-        if self._worker is None:
-            return np.zeros((0, self.channels), np.float32)
+        if len(self._block) == 0 and self._worker is not None:
+            self._block = self._next_block()
+        block, self._block = self._block[:frames], self._block[frames:]
+        return block
+
+    def _next_block(self) -> NDArray[np.float32]:
         with self._deadline(PATIENCE_S) as worker:
             block = worker.block()
             answer = {} if block else worker.line()
         if not block:
             if reason := answer.get("damage"):
-                self.damage = Damage(reason, self._seconds)
+                self.damage = Damage(reason, self._decoded_s)
             self._release()
         samples = np.frombuffer(block, "<f4").reshape(-1, self.channels)
-        self._seconds += len(samples) / self.rate
+        self._decoded_s += len(samples) / self.rate
         return cast("NDArray[np.float32]", samples)
 
+    def seek(self, frame: int) -> bool:
+        """Stay: only reading leads to a sample."""
+        return frame == 0
+
     def __del__(self) -> None:
-        """A file that nobody wants any more, such as that of a client that has left meanwhile."""
+        """End the process for a file that nobody reads any more, as when a client has left."""
         self.close()
 
     def close(self) -> None:
@@ -127,11 +133,11 @@ class Container:
 
     @contextmanager
     def _deadline(self, patience_s: float) -> Iterator[_Worker]:
-        """Wait for the process only so long: at once, and all in all for so much audio."""
+        """Wait for the process only so long: for this answer, and in all for so much audio."""
         worker = self._worker
         assert worker is not None
-        left = _START_S + _SHARE * self._seconds - self._waited
-        timer = threading.Timer(max(0.0, min(patience_s, left)), worker.kill)
+        remaining_s = _START_S + _SHARE * self._decoded_s - self._waited_s
+        timer = threading.Timer(max(0.0, min(patience_s, remaining_s)), worker.kill)
         timer.daemon = True
         began = time.monotonic()
         timer.start()
@@ -144,7 +150,7 @@ class Container:
             raise AudioError(f"{self._name} {why}: it is damaged, or no recording") from error
         finally:
             timer.cancel()
-            self._waited += time.monotonic() - began
+            self._waited_s += time.monotonic() - began
 
 
 class _Worker:
@@ -158,12 +164,15 @@ class _Worker:
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         self.killed = False
         self._owner = os.getpid()
 
     @classmethod
     def take(cls) -> _Worker:
-        """One that waits for work, or a new one."""
+        """Take an idle process, or start one."""
         with cls._lock:
             while cls._idle:
                 worker = cls._idle.pop()
@@ -172,7 +181,7 @@ class _Worker:
         return cls()
 
     def give_back(self) -> None:
-        """It waits for the next file, unless enough do."""
+        """Keep the process for the next file, unless enough are idle."""
         with self._lock:
             if not self.killed and len(self._idle) < _MOST_IDLE:
                 self._idle.append(self)
@@ -181,7 +190,7 @@ class _Worker:
 
     @classmethod
     def end_all(cls) -> None:
-        """End those that wait."""
+        """End the idle processes."""
         with cls._lock:
             workers, cls._idle = cls._idle, []
         for worker in workers:
@@ -189,29 +198,26 @@ class _Worker:
                 worker.kill()
 
     def send(self, data: bytes) -> None:
-        """Give it bytes."""
-        assert self._process.stdin is not None
-        self._process.stdin.write(data)
-        self._process.stdin.flush()
+        """Send bytes to the process."""
+        self._requests.write(data)
+        self._requests.flush()
 
     def line(self) -> dict[str, Any]:
-        """What it says."""
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline(1 << 16)
+        """Receive a line of JSON."""
+        line = self._answers.readline(1 << 16)
         if not line.endswith(b"\n"):
             raise EOFError
         return cast("dict[str, Any]", json.loads(line))
 
     def block(self) -> bytes:
-        """The samples it sends next; none at the end."""
+        """Receive the next samples; none at the end."""
         count = int.from_bytes(self._exactly(4), "little")
         if count > _MOST_BLOCK:
             raise EOFError
         return self._exactly(count)
 
     def _exactly(self, count: int) -> bytes:
-        assert self._process.stdout is not None
-        data = self._process.stdout.read(count)
+        data = self._answers.read(count)
         if len(data) < count:
             raise EOFError
         return data
@@ -221,10 +227,9 @@ class _Worker:
         self.killed = True
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
+        for pipe in (self._requests, self._answers):
+            with contextlib.suppress(OSError):
+                pipe.close()
 
 
 atexit.register(_Worker.end_all)

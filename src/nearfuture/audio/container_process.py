@@ -37,12 +37,12 @@ _BLOCK = 1 << 18
 _SHORT_S = 0.5  # encoders and edit lists leave out or add a little
 
 
-class _Bad(Exception):  # noqa: N818 - not an error of this program
-    """Why a file cannot be read."""
+class _Unreadable(Exception):  # noqa: N818 - not an error of this program
+    """A file cannot be read, or not to its end; the message says why."""
 
 
 def main() -> None:
-    """Decode file after file, until nobody wants any more."""
+    """Decode file after file, until standard input ends."""
     requests, answers = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def _limit() -> None:
-    """Whatever a file makes of its decoder, the machine does not suffer."""
+    """Limit memory and files, so that a decoder that goes wild does not harm the machine."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -69,8 +69,8 @@ def _limit() -> None:
             (resource.RLIMIT_FSIZE, 0),
         ):
             hard = resource.getrlimit(what)[1]
-            least = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(what, (least, hard))
+            soft = most if hard == resource.RLIM_INFINITY else min(most, hard)
+            resource.setrlimit(what, (soft, hard))
 
 
 def _answer(request: dict[str, Any], source: BinaryIO | None, answers: BinaryIO) -> None:
@@ -80,31 +80,31 @@ def _answer(request: dict[str, Any], source: BinaryIO | None, answers: BinaryIO)
             file = source or stack.enter_context(Path(request["path"]).open("rb"))
             blocks = _blocks(file, request["demuxer"], request["channels"])
             rate, channels = next(blocks)
-            _say(answers, {"rate": rate, "channels": channels})
+            _send(answers, {"rate": rate, "channels": channels})
             begun = True
             for data in filter(None, _gathered(blocks)):
                 answers.write(len(data).to_bytes(4, "little") + data)
                 answers.flush()
-    except _Bad as error:
+    except _Unreadable as error:
         damage = str(error)
     except (av.FFmpegError, ValueError, MemoryError, OSError) as error:
         if isinstance(error, BrokenPipeError):
             raise
-        damage = f"cannot be decoded ({_plain(error)}): it is damaged or was cut off"
+        damage = f"cannot be decoded ({_reason(error)}): it is damaged or was cut off"
     if begun:
         answers.write(bytes(4))
-        _say(answers, {"damage": damage})
+        _send(answers, {"damage": damage})
     else:
-        _say(answers, {"error": damage or "has no sound"})
+        _send(answers, {"error": damage or "has no sound"})
 
 
-def _plain(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return " ".join(str(text).split())[:100]
 
 
 def _gathered(blocks: Iterator[Any]) -> Iterator[bytes]:
-    """Fewer and larger blocks; what came before an error, too."""
+    """Join blocks to fewer and larger ones, those before an error included."""
     data = bytearray()
     try:
         for block in blocks:
@@ -118,13 +118,13 @@ def _gathered(blocks: Iterator[Any]) -> Iterator[bytes]:
     yield bytes(data)
 
 
-def _say(answers: BinaryIO, fields: dict[str, Any]) -> None:
+def _send(answers: BinaryIO, fields: dict[str, Any]) -> None:
     answers.write(json.dumps(fields).encode() + b"\n")
     answers.flush()
 
 
 def _blocks(file: BinaryIO, demuxer: str, most_channels: int) -> Iterator[Any]:
-    """First the rate and the number of channels, then samples, (n, channels)."""
+    """Yield first the rate and the number of channels, then samples, (n, channels)."""
     options = {
         "protocol_whitelist": "none",
         "format_whitelist": demuxer,
@@ -135,15 +135,17 @@ def _blocks(file: BinaryIO, demuxer: str, most_channels: int) -> Iterator[Any]:
     with av.open(file, format=demuxer, options=options, io_open=_refuse) as container:
         streams = container.streams.audio
         if not streams:
-            raise _Bad("has no sound")
+            raise _Unreadable("has no sound")
         stream = streams[0]
         if stream.codec_context is None or stream.codec_context.name not in _CODECS:
-            raise _Bad("has sound of a kind that cannot be decoded: convert it to WAV or FLAC")
+            raise _Unreadable(
+                "has sound of a kind that cannot be decoded: convert it to WAV or FLAC"
+            )
         yield from _decoded(container, stream, most_channels)
 
 
 def _refuse(*_: Any) -> Any:
-    raise _Bad("refers to other files, which are not opened")
+    raise _Unreadable("refers to other files, which are not opened")
 
 
 def _decoded(container: Any, stream: Any, most_channels: int) -> Iterator[Any]:
@@ -153,12 +155,12 @@ def _decoded(container: Any, stream: Any, most_channels: int) -> Iterator[Any]:
             if resampler is None:
                 channels = frame.layout.nb_channels
                 if channels > most_channels:
-                    raise _Bad(f"has {channels} channels: 1 to {most_channels} can be read")
+                    raise _Unreadable(f"has {channels} channels: 1 to {most_channels} can be read")
                 rate, form = frame.sample_rate, (frame.sample_rate, channels)
                 resampler = av.AudioResampler(format="flt", layout=frame.layout, rate=rate)
                 yield form
             elif form != (frame.sample_rate, frame.layout.nb_channels):
-                raise _Bad("changes its rate or its channels: what follows is not read")
+                raise _Unreadable("changes its rate or its channels: what follows is not read")
             frame.pts = None
             for piece in resampler.resample(frame):
                 block = _array(piece, form[1])
@@ -167,10 +169,10 @@ def _decoded(container: Any, stream: Any, most_channels: int) -> Iterator[Any]:
     except av.EOFError:
         pass
     if resampler is None:
-        raise _Bad("has no sound")
+        raise _Unreadable("has no sound")
     announced = _announced_s(container, stream)
     if announced is not None and samples / rate < announced - _SHORT_S:
-        raise _Bad(f"was cut off: it announces {announced:.3f} s")
+        raise _Unreadable(f"was cut off: it announces {announced:.3f} s")
 
 
 def _array(frame: Any, channels: int) -> NDArray[np.float32]:
@@ -179,7 +181,7 @@ def _array(frame: Any, channels: int) -> NDArray[np.float32]:
 
 
 def _announced_s(container: Any, stream: Any) -> float | None:
-    """How long the sound is, where the file says it and does not estimate."""
+    """Read how long the sound is, where the file says it and does not estimate."""
     if container.format.name.startswith("mov") and stream.duration:
         return float(stream.duration * stream.time_base)
     if container.format.name.startswith(("matroska", "asf")) and len(container.streams) == 1:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audio.error import AudioError
+from nearfuture.audio.input import AudioSource
 from nearfuture.audio.limits import MOST_SAMPLES
 from nearfuture.audio.reader import AudioReader, open_audio
-from nearfuture.audio.source import AudioSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +19,7 @@ class Audio:
 
     Args:
         samples: (n,) float32; full scale is [-1, 1].
-        rate: samples per second.
+        rate: Samples per second.
 
     >>> Audio(np.zeros(4000, np.float32), 8000).seconds
     0.5
@@ -37,13 +37,13 @@ class Audio:
 def read(source: AudioSource) -> Audio:
     """Read a whole recording of any rate, width and number of channels, as one (see `Mixdown`).
 
-    What can be read is said at `open_audio`, which this is made of. Half a sample at the end is
-    dropped. Samples of a float file a little beyond [-1, 1] are kept as they are. A file that has a
-    header and no samples is a recording of no samples. The samples are held in memory with 4 bytes
-    each: an hour of 16 kHz takes 230 MB; read longer recordings block by block with `open_audio`.
+    `open_audio` lists the formats. Half a sample at the end is dropped. Samples of a float file a
+    little beyond [-1, 1] are kept as they are. A file that has a header and no samples is a
+    recording of no samples. The samples take 4 bytes each in memory, 230 MB for an hour of 16 kHz;
+    read longer recordings block by block with `open_audio`.
 
     Args:
-        source: a path, the bytes of a file, or an open binary file (read to its end, not closed).
+        source: A path, the bytes of a file, or an open binary file (read to its end, not closed).
 
     Raises:
         AudioError: if there is no such file or it may not be read, if it is empty or no audio, if a
@@ -67,12 +67,12 @@ def read(source: AudioSource) -> Audio:
 def read_rest(
     reader: AudioReader, *, samples: int | None = None, channel: int | None = None
 ) -> Audio:
-    """Read what comes next of an open recording, all of it unless told how much.
+    """Read an open recording from its position on.
 
     Args:
-        reader: where it stands.
-        samples: how many of each channel.
-        channel: which, from 0; all of them mixed unless given.
+        reader: The recording.
+        samples: How many samples of each channel to read; by default all.
+        channel: Which channel, from 0; by default all of them are mixed.
 
     Raises:
         AudioError: as `AudioReader.blocks`, and for more than 2²⁹ samples.
@@ -87,7 +87,8 @@ def read_rest(
             if count > MOST_SAMPLES:
                 raise AudioError(
                     f"{reader.name} has more than {MOST_SAMPLES} samples, the most that are held "
-                    f"in memory: cut it into files, or read it block by block with open_audio"
+                    f"in memory: cut it into files, or read it block by block with open_audio",
+                    code="too_large",
                 )
     joined = np.concatenate(blocks) if blocks else np.zeros(0, np.float32)
     return Audio(joined[:samples], reader.rate)

@@ -8,13 +8,13 @@ from nearfuture.error import NearfutureError
 
 
 class AudioError(NearfutureError):
-    """A recording that cannot be read: which, why, and what was found instead."""
+    """A recording cannot be read; the message says which, why, and what is there instead."""
 
     code = "damaged"
 
 
 class CutOff(AudioError):  # noqa: N818 - what it says, not that it failed
-    """A recording whose end, or whose middle, is missing."""
+    """The end or the middle of a recording is missing."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Damage:
     """Why not all samples of a recording are there.
 
     Attributes:
-        reason: what is wrong, as the rest of a sentence that begins with the name of the file.
-        at_s: seconds of audio that come before; None where nobody can tell.
+        reason: What is wrong, as the rest of a sentence that begins with the name of the file.
+        at_s: Seconds of audio before the damage; None where that is unknown.
 
     >>> Damage("was cut off: 60 of 100 bytes of samples are there", 0.004).sentence("a.wav")
     'a.wav was cut off: 60 of 100 bytes of samples are there; its first 0.004 s can be read'
@@ -33,6 +33,6 @@ class Damage:
     at_s: float | None = None
 
     def sentence(self, name: str) -> str:
-        """The whole of it in one line."""
+        """Put it into one line, for a recording of this name."""
         readable = "" if self.at_s is None else f"; its first {self.at_s:.3f} s can be read"
         return f"{name} {self.reason}{readable}"

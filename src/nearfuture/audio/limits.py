@@ -26,18 +26,20 @@ LOUDEST = 1000.0
 
 
 def check_form(name: str, rate: int, channels: int) -> None:
-    """Refuse what no recording of speech has.
+    """Refuse a rate or a number of channels that no recording of speech has.
 
     Raises:
-        AudioError: naming the value, and the limit.
+        AudioError: which names the value and the limit.
     """
     if not 1 <= channels <= MOST_CHANNELS:
         raise AudioError(
-            f"{name} has {channels} channels: 1 to {MOST_CHANNELS} can be read; split it first"
+            f"{name} has {channels} channels: 1 to {MOST_CHANNELS} can be read; split it first",
+            code="out_of_range",
         )
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise AudioError(
-            f"{name} has {rate} samples per second: {LOWEST_RATE} to {HIGHEST_RATE} can be read"
+            f"{name} has {rate} samples per second: {LOWEST_RATE} to {HIGHEST_RATE} can be read",
+            code="out_of_range",
         )
 
 
@@ -48,11 +50,11 @@ def check_levels(samples: NDArray[Any], name: str = "the audio", *, first: int =
 
     Args:
         samples: (n,) or (n, channels) floating point.
-        name: what they are called in the message.
-        first: where they begin in the recording, in samples of each channel.
+        name: The name of the recording in messages.
+        first: The index of the first of them in the recording.
 
     Raises:
-        AudioError: naming the first such sample, and its value.
+        AudioError: which names the first such sample, and its value.
 
     >>> check_levels(np.array([0.5, -2.0]))
     >>> check_levels(np.array([0.5, 1e20]), "a.wav")
@@ -68,9 +70,11 @@ def check_levels(samples: NDArray[Any], name: str = "the audio", *, first: int =
     if np.isfinite(value):
         raise AudioError(
             f"{name} has a sample of {value:g} at {first + row}, but full scale is 1: divide "
-            f"integers by their largest value (32768 for 16 bit) before storing them as floats"
+            f"integers by their largest value (32768 for 16 bit) before storing them as floats",
+            code="out_of_range",
         )
     raise AudioError(
         f"{name} has a sample at {first + row} that is no finite number ({value}): write it again "
-        f"without such samples"
+        f"without such samples",
+        code="invalid",
     )

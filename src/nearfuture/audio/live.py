@@ -27,7 +27,7 @@ BLOCK = 1 << 14  # products computed at once: they stay in the processor's cache
 
 @dataclass(frozen=True, eq=False)
 class ResamplerState:
-    """All that a live resampler remembers; its size does not grow with the stream.
+    """The state of a live resampler between two chunks; it does not grow with the stream.
 
     Args:
         samples: (≥ 2R,) float32, read-only: the input from the first sample the next output needs.
@@ -91,25 +91,25 @@ class LiveResampler:
         return 1000 * self.right_samples / self.rate
 
     def emitted(self, samples: int) -> int:
-        """Outputs that exist after `samples` inputs while the stream is open."""
+        """Count the outputs that exist after `samples` inputs while the stream is open."""
         return self.total(max(0, samples - self.right_samples))
 
     def total(self, samples: int) -> int:
-        """Outputs of a stream that has ended after `samples` inputs: ⌈samples · to / rate⌉."""
+        """Count the outputs of a whole stream of `samples` inputs: ⌈samples · to / rate⌉."""
         return resampled_length(samples, self.rate, self.to)
 
     def start(self) -> ResamplerState:
-        """The state of a stream that has not begun: silence before it."""
+        """Return the state of a stream that has not begun: silence comes before it."""
         return ResamplerState(_frozen(np.zeros(self.right_samples, np.float32)), phase=0)
 
     def step(
         self, samples: ArrayLike, state: ResamplerState
     ) -> tuple[NDArray[np.float32], ResamplerState]:
-        """The outputs that become final with these samples, and the state after them.
+        """Compute the outputs that become final with these samples, and the state after them.
 
         Args:
             samples: (n,) the next samples of the stream, floating point, any n ≥ 0.
-            state: from `start`, or from the step before.
+            state: The state from `start`, or from the step before.
 
         Returns:
             (N,) float32, and the new state; the old one stays valid.
@@ -120,28 +120,28 @@ class LiveResampler:
         mono = as_mono(samples)
         if self.rate == self.to:
             return mono.copy(), state
-        held = np.concatenate((state.samples, mono))
-        centres = len(held) - 2 * self.right_samples
+        window = np.concatenate((state.samples, mono))
+        centres = len(window) - 2 * self.right_samples
         count = max(0, -((state.phase - centres * self._up) // self._down))
         end = state.phase + count * self._down
         positions = np.arange(state.phase, end, self._down)
         dropped, phase = divmod(end, self._up)
-        after = ResamplerState(_frozen(held[dropped:].copy()), phase)
-        return self._outputs(held, positions), after
+        after = ResamplerState(_frozen(window[dropped:].copy()), phase)
+        return self._outputs(window, positions), after
 
     def finish(self, state: ResamplerState) -> NDArray[np.float32]:
-        """The outputs that were still waiting for a future that is now known to be silent."""
+        """Compute the outputs that still waited for future samples, which are now silence."""
         return self.step(np.zeros(self.right_samples, np.float32), state)[0]
 
     def _outputs(
-        self, held: NDArray[np.float32], positions: NDArray[np.int64]
+        self, window: NDArray[np.float32], positions: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         # The products are summed along contiguous rows of one fixed length: numpy's order of
         # additions then depends on nothing else, in particular not on the number of rows.
         outputs = np.empty(len(positions), np.float32)
         if len(positions) == 0:
             return outputs
-        windows = sliding_window_view(held, self._filters.shape[1])
+        windows = sliding_window_view(window, self._filters.shape[1])
         begins, phases = np.divmod(positions, self._up)
         rows = max(1, BLOCK // self._filters.shape[1])
         for at in range(0, len(positions), rows):
@@ -152,13 +152,13 @@ class LiveResampler:
     def _filtered(
         self, windows: NDArray[np.float32], phases: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """(N,) windows (N, 2R + 1) under the filters of their phases (N,)."""
+        """Multiply windows (N, 2R + 1) by the filters of their phases (N,) and sum: (N,)."""
         if len(self._filters) == self._up:
             return _products(self._filters[phases], windows)
-        kept, between = np.divmod(phases * (len(self._filters) - 1), self._up)
-        before = _products(self._filters[kept], windows)
-        behind = _products(self._filters[kept + 1], windows)
-        return before + (behind - before) * (between / self._up)
+        row, remainder = np.divmod(phases * (len(self._filters) - 1), self._up)
+        lower = _products(self._filters[row], windows)
+        upper = _products(self._filters[row + 1], windows)
+        return lower + (upper - lower) * (remainder / self._up)
 
 
 def _products(filters: NDArray[np.float64], windows: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -169,9 +169,9 @@ def _products(filters: NDArray[np.float64], windows: NDArray[np.float32]) -> NDA
 
 @lru_cache(maxsize=MOST_TABLES)
 def _filters(rate: int, to: int, right: int) -> NDArray[np.float64]:
-    """(L, 2R + 1) taps: row p is the filter of outputs p / L behind an input sample.
+    """Compute (L, 2R + 1) taps: row p is the filter of outputs p / L behind an input sample.
 
-    Where that is too much, (P + 1, 2R + 1): those p / P behind, both ends included.
+    A table that would be too large has (P + 1, 2R + 1): outputs p / P behind, both ends included.
     """
     up = to // math.gcd(rate, to)
     if right == 0:

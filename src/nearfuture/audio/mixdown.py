@@ -32,13 +32,13 @@ class Mixdown:
 
     Args:
         channels: C.
-        rate: samples per second.
+        rate: Samples per second.
 
     Attributes:
-        decided: whether the second is over.
-        silent: whether no sample was beyond `QUIETEST` so far.
-        chosen: the channel k that is taken alone; None: the mean.
-        dead: channels without a sound in that second, where others had one.
+        decided: Whether the second is over.
+        silent: Whether no sample was beyond `QUIETEST` so far.
+        chosen: The channel k that is taken alone; None: the mean.
+        dead: Channels without a sound in that second, where others had one.
 
     >>> left = np.sin(np.arange(8000, dtype=np.float32))
     >>> mix = Mixdown(2, 8000)
@@ -53,10 +53,10 @@ class Mixdown:
         self.chosen: int | None = None
         self.dead: tuple[int, ...] = ()
         self._window = max(1, round(DECIDED_S * rate))
-        self._held = np.zeros((0, channels), np.float32)
+        self._waiting = np.zeros((0, channels), np.float32)
 
     def step(self, block: Samples) -> Samples:
-        """The samples (m,) that are final after a block (n, C)."""
+        """Mix a block (n, C): return the samples (m,) that are final after it."""
         if self.decided:
             return self._mixed(block)
         quiet = block[:0]
@@ -66,17 +66,17 @@ class Mixdown:
             self.silent = first == len(block)
             quiet, block = block[:first], block[first:]
         before = self._mixed(quiet)
-        self._held = np.concatenate([self._held, block])
-        if len(self._held) < self._window:
+        self._waiting = np.concatenate([self._waiting, block])
+        if len(self._waiting) < self._window:
             return before
         return np.concatenate([before, self.finish()])
 
     def finish(self) -> Samples:
-        """The samples that are still held back; the decision falls with what there is."""
-        held, self._held = self._held, self._held[:0].copy()
-        if not self.decided and len(held):
-            self._decide(held[: self._window])
-        return self._mixed(held)
+        """Mix the samples that are still held back; they decide, however few they are."""
+        waiting, self._waiting = self._waiting, self._waiting[:0].copy()
+        if not self.decided and len(waiting):
+            self._decide(waiting[: self._window])
+        return self._mixed(waiting)
 
     def _decide(self, window: Samples) -> None:
         self.decided = True

@@ -22,16 +22,16 @@ _ADTS_RATES = 13  # entries of the table of rates that mean something
 
 @dataclass(frozen=True)
 class MpegHeader:
-    """What the header of one MPEG audio frame says.
+    """The header of one MPEG audio frame.
 
     Attributes:
-        length: bytes of the frame, its header included.
-        samples: samples of each channel that it holds.
-        rate: samples per second.
+        length: Bytes of the frame, its header included.
+        samples: Samples of each channel in the frame.
+        rate: Samples per second.
         channels: 1 or 2.
-        side_bytes: length of the side information behind the header (layer III).
+        side_bytes: Length of the side information behind the header (layer III).
         layer: 1, 2 or 3.
-        kind: the bits that are the same in every frame of one stream: version, layer and rate.
+        kind: The bits that are the same in every frame of one stream: version, layer and rate.
     """
 
     length: int
@@ -45,7 +45,7 @@ class MpegHeader:
 
 @lru_cache(maxsize=4096)
 def mpeg_header(data: bytes) -> MpegHeader | None:
-    r"""Read the header of a frame; None where these bytes are none, or say no length.
+    r"""Read the header of a frame; None where these bytes are no header, or tell no length.
 
     Source: ISO 11172-3 and 13818-3, section 2.4.1.3; MPEG 2.5 is Fraunhofer's extension.
 
@@ -77,7 +77,7 @@ def mpeg_header(data: bytes) -> MpegHeader | None:
 
 
 def adts_length(data: bytes) -> int:
-    r"""Bytes of a frame of AAC in ADTS, from its header; 0 where these bytes are none.
+    r"""Read the length in bytes of a frame of AAC in ADTS; 0 where these bytes are no header.
 
     Source: ISO 13818-7, section 6.2.
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nearfuture.audio.error import Damage
-from nearfuture.audio.stretch import MOST_STRETCHES, TOO_MANY, Stretch
+from nearfuture.audio.member import Member
 from nearfuture.audio.window import Bytes
 
 _HEADER = 27
@@ -32,89 +33,82 @@ class _Page:
     whole: bool
 
 
-def ogg_stretches(data: Bytes) -> list[Stretch]:
-    """The links of a chain, each as a file of its own; what is damaged or missing ends the last.
+def ogg_members(data: Bytes) -> Iterator[Member | Damage]:
+    """Yield the links of a chain, each a file of its own, and then what is damaged or missing.
 
-    No page at the beginning: an empty list.
+    Nothing is yielded where no page is at the beginning.
     """
-    found: list[Stretch] = []
     at, begin, seconds = 0, 0, 0.0
     link: _Link | None = None
     damage: Damage | None = None
-    while at < data.size:
+    while at < data.size and damage is None:
         page = _page(data, at)
         if page is None:
-            damage = _gap(data, at, link is None or link.ended)
+            damage = _no_page(data, at, link is None or link.ended)
             break
-        if page.flags & _BEGINS and (link is None or link.sounds):
+        if page.flags & _BEGINS and (link is None or link.has_audio):
             if link is not None:
-                found.append(Stretch(begin=begin, end=at, inexact=link.inexact()))
-                if not link.ended:
-                    damage = Damage("is damaged: the end of its first part is missing")
-                    break
-                if len(found) == MOST_STRETCHES:
-                    damage = TOO_MANY
-                    break
+                yield link.member(begin, at)
                 seconds += link.seconds
+                if not link.ended:
+                    yield Damage("is damaged: the end of its first part is missing", seconds)
+                    return
             link, begin = _Link(), at
         if link is None:
-            return []
-        first = data.at(at + page.content, 64) if page.flags & _BEGINS else b""
-        if reason := link.take(page, first):
+            return
+        packet = data.at(at + page.content, 64) if page.flags & _BEGINS else b""
+        if reason := link.add(page, packet):
             damage = Damage(f"is damaged: {reason}")
-            break
-        at += page.length
+        else:
+            at += page.length
     if link is None:
-        return []
-    seconds += link.seconds
+        return
+    yield link.member(begin, at)
     if damage is None and not link.ended:
         damage = Damage(
             "was cut off: its last page, which says that it is the last, is not there or not "
             "complete"
         )
     if damage is not None:
-        damage = replace(damage, at_s=seconds)
-    if not found or found[-1].end < at:
-        found.append(Stretch(begin=begin, end=at, inexact=link.inexact()))
-    found[-1] = replace(found[-1], damage=damage)
-    return found
+        yield replace(damage, at_s=seconds + link.seconds)
 
 
 class _Link:
-    """What the pages of one link have said so far; only its first stream counts."""
+    """The pages of one link so far; only its first stream counts."""
 
     def __init__(self) -> None:
-        self.sounds = self.ended = False
+        self.has_audio = self.ended = False
         self.seconds = 0.0
         self._rate, self._skip = 0, 0
         self._serial: int | None = None
         self._next = 0
-        self._kind = b""
+        self._codec = b""
         self._granules: list[int] = []
 
-    def inexact(self) -> int | None:
-        """In how many of the last samples decoding must not begin; None: in all but the first.
+    def member(self, begin: int, end: int) -> Member:
+        """The link as a file of its own.
 
         libvorbisfile takes a place on the last page for another. What Opus and Speex decode depends
         on what came before, for longer than they say.
         """
-        if self._kind == b"FLAC":
-            return 0
-        if self._kind != b"vorbis" or len(self._granules) < _EXACT_PAGES:
-            return None
-        return self._granules[-1] - self._granules[-_EXACT_PAGES]
+        unseekable = None
+        if self._codec == b"FLAC":
+            unseekable = 0
+        elif self._codec == b"vorbis" and len(self._granules) >= _EXACT_PAGES:
+            unseekable = self._granules[-1] - self._granules[-_EXACT_PAGES]
+        return Member(begin=begin, end=end, unseekable_frames=unseekable)
 
-    def take(self, page: _Page, first: bytes) -> str | None:
-        """Count a page; what is wrong with it, if anything is."""
+    def add(self, page: _Page, packet: bytes) -> str | None:
+        """Count a page, whose first packet begins so; return what is wrong with it."""
         if not page.whole:
             return "a page has another checksum than it says"
         if page.flags & _BEGINS:
             if self._serial is None:
                 self._serial = page.serial
-                self._kind, self._rate, self._skip = _clock(first)
+                self._codec, self._rate, self._skip = _clock(packet)
                 self._next = page.number + 1
             return None
-        self.sounds = True
+        self.has_audio = True
         if page.serial != self._serial:
             return None
         if page.number != self._next & 0xFFFFFFFF:
@@ -122,14 +116,14 @@ class _Link:
         self._next = page.number + 1
         if page.granule >= 0:
             self._granules = [*self._granules[-_EXACT_PAGES:], page.granule]
-        if page.granule >= 0 and self._rate:
-            self.seconds = max(self.seconds, (page.granule - self._skip) / self._rate)
+            if self._rate:
+                self.seconds = max(self.seconds, (page.granule - self._skip) / self._rate)
         self.ended = self.ended or bool(page.flags & _ENDS)
         return None
 
 
 def _clock(first: bytes) -> tuple[bytes, int, int]:
-    """The codec that a stream's first packet names, ticks a second, and those before the sound."""
+    """Read the codec from a stream's first packet, its ticks per second, and those to skip."""
     if first[:7] == b"\x01vorbis":
         return b"vorbis", int.from_bytes(first[12:16], "little"), 0
     if first[:8] == b"OpusHead":
@@ -163,8 +157,8 @@ def _checksum(page: bytes) -> int:
     return int(f"{reflected:032b}"[::-1], 2)
 
 
-def _gap(data: Bytes, at: int, ended: bool) -> Damage | None:
-    """What is wrong where no page begins; None if nothing, or if the missing end tells."""
+def _no_page(data: Bytes, at: int, ended: bool) -> Damage | None:
+    """Tell what is wrong where no page begins; None for padding and tags behind the end."""
     if data.find(b"OggS\0", at + 1) >= 0:
         return Damage("is damaged: what follows is no page of Ogg")
     rest = data.at(at, 1 << 16)

@@ -23,11 +23,11 @@ WIDTHS = {
 
 
 def decode_pcm(data: bytes, encoding: str) -> Samples:
-    r"""The samples that these bytes are: int16 where that holds them exactly, else float32.
+    r"""Decode samples: to int16 where that holds them exactly, else to float32.
 
     Args:
-        data: a whole number of samples.
-        encoding: one of `WIDTHS`.
+        data: The bytes of a whole number of samples.
+        encoding: One of `WIDTHS`.
 
     >>> decode_pcm(b"\x00\x40", "int16"), decode_pcm(b"\x80\xff", "uint8")
     (array([16384], dtype=int16), array([    0, 32512], dtype=int16))
@@ -54,7 +54,7 @@ def decode_pcm(data: bytes, encoding: str) -> Samples:
 
 
 def as_float(samples: Samples) -> NDArray[np.float32]:
-    """The samples as float32 with a full scale of [-1, 1]."""
+    """Convert samples to float32 with a full scale of [-1, 1]."""
     if samples.dtype == np.int16:
         return samples.astype(np.float32) / np.float32(32768)
     return samples.astype(np.float32, copy=False)

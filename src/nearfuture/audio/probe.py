@@ -1,4 +1,4 @@
-"""What a recording is, from its header and its end, and parts of it; never of a damaged file."""
+"""Measure a recording by its header and its end, and read parts of it; refuse damaged files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Probe:
 
 
 def probe(path: str | os.PathLike[str]) -> Probe:
-    """What a file's header says, once its end is known to be there and its levels are sound.
+    """Read a file's header, and check that its end is there and its levels are sound.
 
     MP3 and Ogg are walked frame by frame and page by page; the last sample of other compressed
     files is decoded, and all of what is stored as floats, or read by another process, or does not
@@ -61,7 +61,7 @@ def probe(path: str | os.PathLike[str]) -> Probe:
 
 
 def first_sound(path: str | os.PathLike[str]) -> Mixdown:
-    """How the channels of a recording are mixed, from its beginning to a second of sound.
+    """Decide how the channels of a recording are mixed, from its first second of sound.
 
     Raises:
         AudioError: as `probe`.
@@ -89,11 +89,11 @@ def read_part(
     `media`: what they decode depends on all that came before.
 
     Args:
-        path: the file.
-        start_s: where the part begins, in seconds.
-        duration_s: how long it is; to the end unless given. The file may end up to 50 ms earlier,
-            since lists round.
-        channel: which channel, from 0; unless given all are mixed as in the whole recording.
+        path: The file.
+        start_s: Where the part begins, in seconds.
+        duration_s: How long it is; by default it lasts to the end. The file may end up to 50 ms
+            earlier, since lists round.
+        channel: Which channel, from 0; by default all are mixed as in the whole recording.
 
     Raises:
         AudioError: as `probe`, if the file ends before the part does, or lacks the channel.
@@ -101,7 +101,10 @@ def read_part(
     with open_audio(path) as reader:
         reader.check()
         if reader.frames is None:
-            return _out_of_whole(reader, start_s, duration_s, channel)
+            whole = read_rest(reader, channel=channel)
+            reader.check()
+            begin, end = _range(reader, len(whole.samples), start_s, duration_s)
+            return Audio(np.array(whole.samples[begin:end]), whole.rate)
         begin, end = _range(reader, reader.frames, start_s, duration_s)
         if begin and channel is None and reader.channels > 1:
             reader.mixdown = first_sound(path)
@@ -115,16 +118,6 @@ def read_part(
         return audio
 
 
-def _out_of_whole(
-    reader: AudioReader, start_s: float, duration_s: float | None, channel: int | None
-) -> Audio:
-    """A part of what does not say how long it is."""
-    audio = read_rest(reader, channel=channel)
-    reader.check()
-    begin, end = _range(reader, len(audio.samples), start_s, duration_s)
-    return Audio(np.array(audio.samples[begin:end]), audio.rate)
-
-
 def _range(
     reader: AudioReader, frames: int, start_s: float, duration_s: float | None
 ) -> tuple[int, int]:
@@ -135,6 +128,7 @@ def _range(
         until = "the end" if duration_s is None else f"{start_s + duration_s:.3f} s"
         raise AudioError(
             f"{reader.name} lasts {frames / rate:.3f} s: there is no part from "
-            f"{start_s:.3f} s to {until}; was the file cut off, or does the list mean another?"
+            f"{start_s:.3f} s to {until}; was the file cut off, or does the list mean another?",
+            code="out_of_range",
         )
     return min(begin, frames), min(end, frames)

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import ExitStack
 from types import TracebackType
-from typing import BinaryIO, Self, cast
+from typing import Self
 
 import numpy as np
-import soundfile
-from numpy.typing import NDArray
 
-from nearfuture.audio.container import DEMUXERS, has_media
-from nearfuture.audio.decoder import ContainerDecoder, Decoder, PcmDecoder, SndfileDecoder
+from nearfuture.audio.decoder import Block
+from nearfuture.audio.decoder_chain import Link, open_decoders
 from nearfuture.audio.error import AudioError, CutOff, Damage
-from nearfuture.audio.limits import BLOCK_SAMPLES, check_form, check_levels
+from nearfuture.audio.input import AudioSource, open_input
+from nearfuture.audio.limits import BLOCK_SAMPLES, check_levels
 from nearfuture.audio.mixdown import Mixdown
-from nearfuture.audio.mpeg import behind_tags
-from nearfuture.audio.signature import LONGEST, kind
-from nearfuture.audio.source import AudioSource, Source, open_source, spooled
-from nearfuture.audio.stretches import cut_off_media, stretches
-from nearfuture.audio.wav import WavHeader, is_wav, wav_header
-from nearfuture.audio.window import Bytes, Window
-
-_LONGEST_HEADER = 1 << 20  # of a WAV in a pipe
-_SIGNATURE = 12
-_ASF = "Windows Media"
-
-Block = NDArray[np.float32]
 
 
 def open_audio(source: AudioSource) -> AudioReader:
@@ -41,13 +27,14 @@ def open_audio(source: AudioSource) -> AudioReader:
     with anything else is copied to the disk first.
 
     Args:
-        source: a path, the bytes of a file, or an open binary file or pipe, from where it stands;
-            it is not closed.
+        source: A path, the bytes of a file, or an open binary file or pipe, which is read from its
+            position on and not closed.
 
     Raises:
         AudioError: if there is no such file or it may not be read, if it is empty or no audio, or
             has more channels or another rate than can be read.
 
+    >>> import io, soundfile
     >>> file = io.BytesIO()
     >>> soundfile.write(file, np.zeros((20_000, 2)), 8000, format="FLAC")
     >>> with open_audio(file.getvalue()) as reader:
@@ -57,36 +44,36 @@ def open_audio(source: AudioSource) -> AudioReader:
     None
     """
     with ExitStack() as stack:
-        opened = open_source(source, stack)
-        decoders = _decoders(opened, stack)
-        return AudioReader(opened.name, decoders, stack.pop_all())
+        opened = open_input(source, stack)
+        chain = open_decoders(opened, stack)
+        return AudioReader(opened.name, chain, stack.pop_all())
 
 
 class AudioReader:
     """A recording that is being read; made by `open_audio`, and a context manager.
 
     Attributes:
-        name: what it is called in messages.
-        rate: samples per second.
-        channels: number of channels.
-        frames: samples of each channel; None where only reading can tell, and in a pipe.
-        floats: whether they are stored as floats, so that levels may be anything.
-        at: how many samples of each channel have been read.
-        damage: why something is missing, where that is known; all is known once all is read.
-        mixdown: how its channels are mixed; None before the first block.
+        name: The name of the recording in messages.
+        rate: Samples per second.
+        channels: Number of channels.
+        frames: Samples of each channel; None where only reading can tell, and in a pipe.
+        floats: Whether samples are stored as floats, so that levels may be anything.
+        at: How many samples of each channel have been read.
+        damage: Why samples are missing, where that is known; all is known once all is read.
+        mixdown: How the channels are mixed; None before the first block.
     """
 
-    def __init__(self, name: str, opened: _Opened, stack: ExitStack) -> None:
+    def __init__(self, name: str, chain: list[Link], stack: ExitStack) -> None:
         self.name = name
-        self._parts, self._known, self._stack = opened.parts, opened.damage, stack
-        first = self._parts[0][0]
-        self.rate, self.channels = first.rate, first.channels
-        self.floats = any(decoder.floats for decoder, _ in self._parts)
-        counts = [decoder.frames for decoder, _ in self._parts]
+        self._chain, self._stack = chain, stack
+        decoders = [link.decoder for link in chain]
+        self.rate, self.channels = decoders[0].rate, decoders[0].channels
+        self.floats = any(decoder.floats for decoder in decoders)
+        counts = [decoder.frames for decoder in decoders]
         known = [count for count in counts if count is not None]
         self.frames = sum(known) if len(known) == len(counts) else None
         self.at = 0
-        self.damage: Damage | None = self._known
+        self.damage: Damage | None = next((link.damage for link in chain if link.damage), None)
         self.mixdown: Mixdown | None = None
         self._index = 0
 
@@ -102,15 +89,15 @@ class AudioReader:
         self.close()
 
     def close(self) -> None:
-        """Close whatever was opened for it."""
+        """Close what was opened for the recording."""
         self._stack.close()
 
     def blocks(self, frames: int | None = None, *, channel: int | None = None) -> Iterator[Block]:
-        """The samples in order, (n,) float32 with full scale [-1, 1].
+        """Yield the samples in order, (n,) float32 with full scale [-1, 1].
 
         Args:
-            frames: the most of a block; fewer where there are many channels.
-            channel: which channel, from 0; the mean of all unless given, or the loudest where they
+            frames: The most samples of a block; it has fewer where there are many channels.
+            channel: Which channel, from 0; by default the mean of all, or the loudest where they
                 cancel each other: see `Mixdown`, whose second is held back.
 
         Raises:
@@ -120,15 +107,13 @@ class AudioReader:
         if channel is not None and not 0 <= channel < self.channels:
             raise AudioError(
                 f"{self.name} has {self.channels} channels, numbered from 0: there is no channel "
-                f"{channel}"
+                f"{channel}",
+                code="out_of_range",
+                parameter="channel",
             )
-        if channel is not None:
+        if channel is not None or self.channels == 1:
             for block in self.channel_blocks(frames):
-                yield block[:, channel].copy()
-            return
-        if self.channels == 1:
-            for block in self.channel_blocks(frames):
-                yield block[:, 0]
+                yield block[:, channel or 0].copy()
             return
         mixdown = Mixdown(self.channels, self.rate) if self.mixdown is None else self.mixdown
         self.mixdown = mixdown
@@ -137,11 +122,12 @@ class AudioReader:
         yield from _cut(mixdown.finish(), frames)
 
     def channel_blocks(self, frames: int | None = None) -> Iterator[Block]:
-        """The same as `blocks`, with every channel: (n, channels) float32."""
+        """Yield the samples of every channel in order: (n, channels) float32."""
         most = max(1, BLOCK_SAMPLES // self.channels)
         count = most if frames is None else max(1, min(frames, most))
-        while self._index < len(self._parts):
-            decoder, damage = self._parts[self._index]
+        while self._index < len(self._chain):
+            link = self._chain[self._index]
+            decoder = link.decoder
             block = decoder.read(count)
             check_levels(block, self.name, first=self.at)
             self.at += len(block)
@@ -151,14 +137,15 @@ class AudioReader:
                 self._stop(decoder.damage)
             elif len(block) == 0:
                 decoder.close()
-                if damage is not None:
-                    self._stop(damage)
+                if link.damage is not None:
+                    self._stop(link.damage)
                 self._index += 1
 
     def seek(self, frame: int) -> None:
         """Go to a sample, before the first block; where decoding cannot begin there, by reading."""
         begin = 0
-        for index, (decoder, _) in enumerate(self._parts):
+        for index, link in enumerate(self._chain):
+            decoder = link.decoder
             if decoder.frames is None or frame < begin + decoder.frames:
                 break
             begin += decoder.frames
@@ -180,207 +167,25 @@ class AudioReader:
         """Refuse a recording that is known to be damaged.
 
         Raises:
-            CutOff: saying how and where.
+            CutOff: which says how and where.
         """
         if self.damage is not None:
             raise CutOff(self.damage.sentence(self.name))
 
     def _stop(self, damage: Damage) -> None:
         self.damage = Damage(damage.reason, self.at / self.rate)
-        self._index = len(self._parts)
+        self._index = len(self._chain)
 
 
 def _cut(samples: Block, most: int | None) -> Iterator[Block]:
-    """What was held back, in blocks that are no longer than wanted."""
+    """Cut samples into blocks of at most so many."""
     size = max(1, len(samples) if most is None else most)
     for begin in range(0, len(samples), size):
         yield samples[begin : begin + size]
 
 
-class _Opened:
-    """Decoders one behind the other, each with what is wrong behind it."""
-
-    def __init__(self) -> None:
-        self.parts: list[tuple[Decoder, Damage | None]] = []
-        self.damage: Damage | None = None
-
-    def add(self, name: str, decoder: Decoder, damage: Damage | None) -> bool:
-        """Another one; False where reading must stop before it."""
-        check_form(name, decoder.rate, decoder.channels)
-        if self.parts and decoder.rate != self.parts[0][0].rate:
-            changed = Damage(
-                f"changes its rate from {self.parts[0][0].rate} to {decoder.rate} Hz: what follows "
-                f"is not read; split it first"
-            )
-            self.parts[-1] = (self.parts[-1][0], changed)
-            self.damage = changed
-            return False
-        self.parts.append((decoder, damage))
-        if damage is not None and self.damage is None:
-            self.damage = damage
-        return True
-
-
 def _with_channels(block: Block, channels: int) -> Block:
-    """Where a later part has another number of channels: the mean of its own in each."""
+    """Give the mean to each channel, where a later file has another number of channels."""
     if block.shape[1] == channels:
         return block
     return np.repeat(block.mean(axis=1, keepdims=True, dtype=np.float32), channels, axis=1)
-
-
-def _decoders(source: Source, stack: ExitStack) -> _Opened:
-    if not source.seekable:
-        piped = _piped(source)
-        if isinstance(piped, _Opened):
-            return piped
-        source = spooled(source, piped, stack)
-    file = source.file
-    file.seek(0)
-    head = file.read(LONGEST)
-    if not head:
-        raise AudioError(
-            f"{source.name} is empty (0 bytes): a WAV, FLAC, Ogg or MP3 file is wanted"
-        )
-    form = _form(file, head)
-    if form in DEMUXERS:
-        return _contained(source, form, stack)
-    opened = _Opened()
-    for stretch in stretches(file, form):
-        decoder: Decoder
-        if stretch.wav is not None:
-            check_form(source.name, stretch.wav.rate, stretch.wav.channels)
-            size = stretch.end - stretch.begin
-            window = io.BufferedReader(Window(file, stretch.begin, stretch.end), 1 << 16)
-            decoder = PcmDecoder(cast(BinaryIO, window), stretch.wav, size)
-        else:
-            try:
-                decoder = SndfileDecoder(file, stretch)
-            except soundfile.LibsndfileError as error:
-                damage = Damage(_reason(form, head, error))
-                if opened.parts:  # what comes before can be read
-                    opened.parts[-1] = (opened.parts[-1][0], damage)
-                    opened.damage = opened.damage or damage
-                    break
-                if stretch.damage is not None:
-                    raise CutOff(stretch.damage.sentence(source.name)) from error
-                raise AudioError(damage.sentence(source.name)) from error
-            stack.callback(decoder.close)
-            if opened.parts:
-                decoder.close()  # until it is read
-        if not opened.add(source.name, decoder, stretch.damage):
-            break
-    return opened
-
-
-def _form(file: BinaryIO, head: bytes) -> str | None:
-    """What kind of file it is; Ogg and a tag in front may hide others."""
-    form = kind(head)
-    if form == "Ogg" and head[28:33] == b"\x7fFLAC":
-        return "FLAC in Ogg"  # of which libsndfile reads only its own
-    if head[:3] == b"ID3":
-        data = Bytes(file)
-        behind = kind(data.at(behind_tags(data, 0), LONGEST))
-        return behind if behind == "AAC" else form
-    return form
-
-
-def _contained(source: Source, form: str, stack: ExitStack) -> _Opened:
-    if not has_media():
-        raise AudioError(
-            f"{source.name} is {form}, which needs the extra media: pip install "
-            f"'nearfuture[media]'; or convert it to WAV, FLAC, Ogg or MP3 first"
-        )
-    whole = source.whole
-    if whole is None:
-        source.file.seek(0)
-        whole = source.file.read()
-    decoder = ContainerDecoder(whole, demuxer=DEMUXERS[form], name=f"{source.name} ({form})")
-    stack.callback(decoder.close)
-    opened = _Opened()
-    opened.add(source.name, decoder, cut_off_media(source.file) if form == _ASF else None)
-    return opened
-
-
-def _piped(source: Source) -> _Opened | bytes:
-    """A WAV as it arrives, or what was read of something else."""
-    pipe = _Behind(b"", source.file)
-    begun = b""
-    while (len(begun) < _SIGNATURE or is_wav(begun)) and len(begun) < _LONGEST_HEADER:
-        try:
-            header = wav_header(io.BytesIO(begun), longest=_LONGEST_HEADER)
-        except AudioError:
-            return begun
-        if header is not None:
-            if header.encoding is None or not header.rate or not header.channels:
-                return begun
-            check_form(source.name, header.rate, header.channels)
-            rest = _Behind(begun[header.begin :], source.file)
-            opened = _Opened()
-            decoder = _PipedPcm(cast(BinaryIO, rest), header, header.announced)
-            opened.add(source.name, decoder, None)
-            return opened
-        more = pipe.read(1 << 12)
-        if not more:
-            break
-        begun += more
-    return begun
-
-
-class _Behind:
-    """A pipe of which a little has been read already."""
-
-    def __init__(self, begun: bytes, file: BinaryIO) -> None:
-        self._begun, self._file = begun, file
-        self._more = getattr(file, "read1", file.read)
-
-    def read(self, count: int) -> bytes:
-        """What is there, at most so much, and nothing only at the end."""
-        if self._begun:
-            data, self._begun = self._begun[:count], self._begun[count:]
-            return data
-        return cast(bytes, self._more(count))
-
-
-class _PipedPcm(PcmDecoder):
-    """Samples out of a pipe: whether all have come is known at the end."""
-
-    def __init__(self, file: BinaryIO, header: WavHeader, size: int | None) -> None:
-        super().__init__(file, header, size)
-        self.frames, self._announced = None, size
-
-    def read(self, frames: int) -> Block:
-        """At most so many samples."""
-        block = super().read(frames)
-        if len(block) == 0 and self._announced is not None:
-            if self.missing:
-                there = self._announced - self.missing
-                self.damage = Damage(
-                    f"was cut off: {there} of {self._announced} bytes of samples are there"
-                )
-            elif is_wav(self._file.read(12)):
-                self.damage = Damage(
-                    "holds another recording behind the first, which is not read from a pipe: "
-                    "write it to a file first"
-                )
-        return block
-
-
-def _reason(form: str | None, head: bytes, error: soundfile.LibsndfileError) -> str:
-    """What is found instead of audio, as the rest of a sentence."""
-    reason = error.error_string
-    if not reason.startswith("Format not recognised"):
-        reason = " ".join(reason.removeprefix("Error : ").split()).rstrip(".")
-        return f"cannot be decoded ({reason}): it is damaged or was cut off"
-    if form is not None:
-        way_out = "convert it to WAV, FLAC, Ogg or MP3 first"
-        if form.endswith("archive"):
-            way_out = "unpack it first"
-        elif "Git LFS" in form:
-            way_out = "fetch it with git lfs pull"
-        return f"is {form}: {way_out}"
-    begin = head[:24]
-    if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in begin):
-        found = f"text, {begin.decode('ascii')!r}…"
-    else:
-        found = f"bytes {begin[:8].hex(' ')}…"
-    return f"is no audio that can be read: found {found}, not WAV, FLAC, Ogg or MP3"

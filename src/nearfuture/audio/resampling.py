@@ -14,7 +14,7 @@ from nearfuture.error import NearfutureError
 
 
 def resampled_length(samples: int, rate: int, to: int) -> int:
-    """How many samples at rate `to` stand for `samples` at `rate`: ⌈samples · to / rate⌉.
+    """Count the samples at rate `to` that stand for `samples` at `rate`: ⌈samples · to / rate⌉.
 
     >>> resampled_length(441000, 44100, 16000), resampled_length(1, 48000, 8000)
     (160000, 1)
@@ -23,7 +23,7 @@ def resampled_length(samples: int, rate: int, to: int) -> int:
 
 
 def resample(samples: ArrayLike, rate: int, to: int) -> NDArray[np.float32]:
-    """A whole recording at another sample rate, in soxr's high quality.
+    """Convert a whole recording to another sample rate, in soxr's high quality.
 
     Its right context is far too long for live audio, up to 115 ms; see `LiveResampler` for that.
 
@@ -55,12 +55,12 @@ def resample(samples: ArrayLike, rate: int, to: int) -> NDArray[np.float32]:
 def resample_blocks(
     blocks: Iterable[ArrayLike], rate: int, to: int
 ) -> Iterator[NDArray[np.float32]]:
-    """A recording that comes in blocks, at another sample rate: one behind another, `resample`'s.
+    """Convert a recording that comes in blocks: together they are what `resample` gives.
 
     Args:
         blocks: (n,) each, mono, floating point in [-1, 1].
-        rate: sample rate of them, in Hz.
-        to: sample rate wanted, in Hz.
+        rate: Their sample rate, in Hz.
+        to: The sample rate of the output, in Hz.
 
     Raises:
         NearfutureError: as `resample`.
@@ -75,37 +75,42 @@ def resample_blocks(
         yield from map(as_mono, blocks)
         return
     resampler = soxr.ResampleStream(rate, to, 1, dtype="float32", quality="HQ")
-    heard = made = 0
+    inputs = outputs = 0
     for block in blocks:
         mono = as_mono(block)
-        heard += len(mono)
+        inputs += len(mono)
         resampled = resampler.resample_chunk(mono)
-        made += len(resampled)
+        outputs += len(resampled)
         yield resampled
     rest = resampler.resample_chunk(np.zeros(-(-rate // to), np.float32), last=True)
-    yield rest[: resampled_length(heard, rate, to) - made]
+    yield rest[: resampled_length(inputs, rate, to) - outputs]
 
 
 def check_rate(rate: Any) -> int:
-    """The rate as an int, if it is a whole number of Hz that audio can have."""
+    """Return the rate as an int, if it is a whole number of Hz that audio can have."""
     if not isinstance(rate, (int, np.integer)) or not LOWEST_RATE <= rate <= HIGHEST_RATE:
         raise NearfutureError(
             f"sample rate {rate!r}: it must be a whole number of Hz from {LOWEST_RATE} to "
-            f"{HIGHEST_RATE}, such as 8000, 16000 or 44100"
+            f"{HIGHEST_RATE}, such as 8000, 16000 or 44100",
+            code="out_of_range",
+            parameter="rate",
         )
     return int(rate)
 
 
 def as_mono(samples: ArrayLike) -> NDArray[np.float32]:
-    """The samples as float32, if they are one channel of floating point."""
+    """Return the samples as float32, if they are one channel of floating point."""
     array = np.asarray(samples)
     if array.ndim != 1:
         raise NearfutureError(
             f"samples have shape {array.shape}: one channel, shape (samples,), is wanted; "
-            "average the channels first"
+            "average the channels first",
+            parameter="samples",
         )
     if array.size and not np.issubdtype(array.dtype, np.floating):
         raise NearfutureError(
-            f"samples are {array.dtype}: floating point in [-1, 1] is wanted; divide int16 by 32768"
+            f"samples are {array.dtype}: floating point in [-1, 1] is wanted; divide int16 by "
+            f"32768",
+            parameter="samples",
         )
     return array.astype(np.float32, copy=False)

@@ -1,8 +1,8 @@
-"""What a file or a stream is, by its first bytes: one table for all who read audio or refuse it.
+"""The format of a file or a stream by its first bytes: one table for the reader and the server.
 
-A signature that stands at the start of a file is enough. MPEG audio and AAC have none: any sample
-may look like the start of a frame. They are recognised where a second frame follows the first
-exactly where its length says.
+A signature at the start of a file is enough. MPEG audio and AAC have none: any sample may look like
+the start of a frame. They are recognised where a second frame follows the first exactly where its
+length says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DECIDED_BYTES = 16
 LONGEST = 8192 + 7
 """More bytes than this never say more: the longest frame of AAC, and the header of the next."""
 
-# Offset, bytes, and what people call it. The first that fits counts.
+# Offset, bytes, and name. The first that fits counts.
 _SIGNATURES = (
     (0, b"fLaC", "FLAC"),
     (0, b"OggS", "Ogg"),
@@ -70,11 +70,11 @@ _FORMS = {
 
 
 def kind(head: bytes) -> str | None:
-    r"""What begins with these bytes, as people call it; None where they tell nothing.
+    r"""Name the format of a file that begins with these bytes; None where it is unknown.
 
     Args:
-        head: from the very first byte; `LONGEST` bytes of it, or as many as there are. With fewer
-            it may not be recognised, see `undecided`; what is recognised stays so.
+        head: The first `LONGEST` bytes of a file, or as many as there are. With fewer a format may
+            not be recognised, see `undecided`; what is recognised stays so.
 
     >>> kind(b"fLaC\0\0\0\x22"), kind(b"#!AMR-WB\n"), kind(bytes(4000))
     ('FLAC', 'AMR', None)
@@ -93,7 +93,7 @@ def kind(head: bytes) -> str | None:
 
 
 def undecided(head: bytes) -> bool:
-    r"""Whether more bytes behind these may still make them a kind that they are not yet.
+    r"""Tell whether more bytes behind these may still show a format.
 
     >>> undecided(b"fL"), undecided(bytes(16)), undecided(b"\xff\xf3\x84\xc4" + bytes(100))
     (True, False, True)
@@ -105,13 +105,13 @@ def undecided(head: bytes) -> bool:
 
 @dataclass(frozen=True)
 class _Frames:
-    """Audio in frames, each of which says how long it is.
+    """A format of frames that have their length in their header.
 
     Attributes:
-        name: what people call it.
-        header: how many bytes say it.
-        length: of the frame that begins with this header, in bytes; 0 where none does.
-        mask: the bits of a header that are the same in every frame.
+        name: The name of the format.
+        header: How many bytes a header has.
+        length: Read the length of a frame from its header, in bytes; 0 where it is no header.
+        mask: The bits of a header that are the same in every frame.
     """
 
     name: str
@@ -120,9 +120,9 @@ class _Frames:
     mask: bytes
 
     def fit(self, head: bytes) -> bool | None:
-        """Whether frames begin here; None while there are too few bytes to tell."""
+        """Tell whether frames begin here; None while there are too few bytes to tell."""
         at, first = 0, self._fixed(head)
-        for _ in range(2):  # two in a row are no chance: one in 10¹⁰ of random bytes
+        for _ in range(2):  # two in a row are no coincidence: one in 10¹⁰ of random bytes
             header = head[at : at + self.header]
             if len(header) < self.header:
                 return None
@@ -137,7 +137,7 @@ class _Frames:
 
 
 def _mpeg(layer: int) -> Callable[[bytes], int]:
-    """The length of a frame of this layer of MPEG audio."""
+    """Read the length of a frame, for frames of this layer of MPEG audio."""
 
     def length(data: bytes) -> int:
         header = mpeg_header(data)

@@ -41,20 +41,25 @@ class Chunk:
         """Where the next chunk begins."""
         return self.begin + self.length + self.length % 2
 
+    @property
+    def is_named(self) -> bool:
+        """Whether its name is ASCII, as every name is; samples are seldom."""
+        return all(32 <= byte < 127 for byte in self.name)
+
 
 @dataclass(frozen=True)
 class WavHeader:
-    """What comes before the samples of a WAV.
+    """The header of a WAV.
 
     Attributes:
-        begin: offset of the first sample.
-        announced: bytes of samples; None where the writer did not know.
-        says_zero: whether that is because it wrote 0.
-        encoding: one of `nearfuture.audio.pcm.WIDTHS`; None for any other kind of samples.
-        tag: of the format, 1 for PCM.
-        bits: of a sample.
-        channels: of a frame.
-        rate: samples per second of each channel.
+        begin: Offset of the first sample.
+        announced: Bytes of samples; None where the writer did not know.
+        says_zero: Whether that is because it wrote 0.
+        encoding: One of `nearfuture.audio.pcm.WIDTHS`; None for any other encoding.
+        tag: The format tag, 1 for PCM.
+        bits: Bits per sample.
+        channels: Samples of each frame.
+        rate: Samples per second of each channel.
     """
 
     begin: int
@@ -71,18 +76,23 @@ class WavHeader:
         """Bytes of one sample of every channel."""
         return self.channels * WIDTHS[self.encoding or "uint8"]
 
+    @property
+    def readable(self) -> bool:
+        """Whether its samples need no decoder."""
+        return self.encoding is not None and self.rate > 0 and self.channels > 0
+
 
 def is_wav(head: bytes) -> bool:
-    """Whether a file that begins so is a WAV: RIFF, RF64, BW64, or big-endian RIFX."""
+    """Tell whether a file that begins so is a WAV: RIFF, RF64, BW64, or big-endian RIFX."""
     return head[:4] in (b"RIFF", b"RF64", b"BW64", b"RIFX") and head[8:12] == b"WAVE"
 
 
 def riff_chunks(file: BinaryIO, at: int = 12) -> Iterator[Chunk]:
-    r"""The chunks of a RIFF file one behind the other, as far as their headers are there.
+    r"""Yield the chunks of a RIFF file in order, as far as their headers are there.
 
     Args:
-        file: seekable; or the beginning of one in an `io.BytesIO`.
-        at: where the first chunk begins.
+        file: Seekable; or the beginning of a file in an `io.BytesIO`.
+        at: Where the first chunk begins.
 
     >>> import io
     >>> list(riff_chunks(io.BytesIO(b"RIFF\0\0\0\0WAVEdata\2\0\0\0abLIST")))
@@ -101,11 +111,11 @@ def riff_chunks(file: BinaryIO, at: int = 12) -> Iterator[Chunk]:
 
 
 def wav_header(file: BinaryIO, *, longest: int | None = None) -> WavHeader | None:
-    r"""What a WAV says before its samples; None where that is not there, or not yet.
+    r"""Read the header of a WAV; None where it is not complete, or not yet.
 
     Args:
-        file: as for `riff_chunks`.
-        longest: how many bytes may stand before the samples, for a stream of which all are held.
+        file: As for `riff_chunks`.
+        longest: How many bytes may stand before the samples, where all are held in memory.
 
     Raises:
         AudioError: where the header makes no sense.
@@ -158,7 +168,7 @@ def _header(
 
 
 def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
-    r"""Whether chunks follow one another from here exactly to the end of the file.
+    r"""Tell whether chunks follow one another from here exactly to the end of the file.
 
     Their names are ASCII; this tells them from samples behind a length that is not true.
 
@@ -168,7 +178,7 @@ def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
     """
     end = at
     for number, chunk in enumerate(riff_chunks(file, at)):
-        if number == MOST_CHUNKS or not all(32 <= byte < 127 for byte in chunk.name):
+        if number == MOST_CHUNKS or not chunk.is_named:
             return False
         end = chunk.end
     return size <= end <= size + 1  # the last byte of padding may be missing

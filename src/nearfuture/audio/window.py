@@ -1,4 +1,4 @@
-"""A stretch of a file as a file of its own, and random access in pieces."""
+"""Random access to a file in pieces, and a part of a file as a file of its own."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import os
 from typing import BinaryIO
 
 _PIECE = 1 << 18
-_BACK = 1 << 12  # what is looked up to and fro, such as a frame and the next, is read once
+_BACK = 1 << 12  # a walk that goes back a little, as from a frame to its header, reads once
 
 
 class Bytes:
     """Random access to a file for walks over its headers: it is read in pieces.
 
     Args:
-        file: seekable.
+        file: Seekable.
 
     Attributes:
-        size: of the file, in bytes.
+        size: The size of the file in bytes.
 
     >>> data = Bytes(io.BytesIO(b"abcdef"))
     >>> data.at(2, 3), data.at(5, 9), data.find(b"de", 1)
@@ -30,7 +30,7 @@ class Bytes:
         self._begin, self._piece = 0, b""
 
     def at(self, offset: int, count: int) -> bytes:
-        """As many bytes from there as are there."""
+        """Read so many bytes from an offset, or as many as there are."""
         count = min(count, self.size - offset)
         if count <= 0:
             return b""
@@ -43,7 +43,7 @@ class Bytes:
         return self._piece[begin : begin + count]
 
     def find(self, mark: bytes, offset: int) -> int:
-        """Where these bytes come next; -1 if nowhere."""
+        """Find where these bytes come next; -1 if nowhere."""
         while len(self.at(offset, len(mark))) == len(mark):  # its piece is there now
             if (at := self._piece.find(mark, offset - self._begin)) >= 0:
                 return self._begin + at
@@ -55,10 +55,10 @@ class Window(io.RawIOBase):
     """The bytes from `begin` to `end` of a file, behind a prefix, as a file that can be read.
 
     Args:
-        file: seekable; nobody else may read it meanwhile. It is not closed with the window.
-        begin: the first byte.
-        end: behind the last byte.
-        prefix: bytes that stand before them.
+        file: Seekable; nobody else may read it meanwhile. It is not closed with the window.
+        begin: Offset of the first byte.
+        end: Offset behind the last byte.
+        prefix: Bytes in front of them.
 
     >>> Window(io.BytesIO(b"abcdef"), 2, 4, b"xy").read()
     b'xycd'
@@ -71,33 +71,30 @@ class Window(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Tell that it can be read."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Tell that it can be read from any offset."""
         return True
 
     def tell(self) -> int:
-        """Where the next byte is read."""
+        """Return the offset of the next byte."""
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to another place."""
+        """Go to another offset."""
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         self._at = max(0, base + offset)
         return self._at
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Read into a buffer."""
+        """Read into a buffer, and return how many bytes."""
         count = max(0, min(len(buffer), self._size - self._at))
-        head = self._prefix[self._at : self._at + count]
-        buffer[: len(head)] = head
-        there = len(head)
-        if there < count:
-            self._file.seek(self._begin + self._at + there - len(self._prefix))
-            data = self._file.read(count - there)
-            buffer[there : there + len(data)] = data
-            there += len(data)
-        self._at += there
-        return there
+        data = self._prefix[self._at : self._at + count]
+        if len(data) < count:
+            self._file.seek(self._begin + self._at + len(data) - len(self._prefix))
+            data += self._file.read(count - len(data))
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)

@@ -12,8 +12,7 @@ from typing import TypeGuard, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearfuture.audio import Audio, open_audio, resample_blocks
-from nearfuture.audio.source import AudioSource
+from nearfuture.audio import Audio, AudioSource, open_audio, resample_blocks
 from nearfuture.budget import Latency, largest_lookahead
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError

@@ -15,6 +15,7 @@ from rich.status import Status
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.dataset import evenly_spaced, warn_skipped
 from nearfuture.cli.stream import ServerOptions
 from nearfuture.client.options import MeasureOptions
 from nearfuture.error import NearfutureError
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 _Loader: TypeAlias = "tuple[str, Callable[[], tuple[Audio, str | None]]]"
 """A recording by its name, not read yet; its text is None where that is not known."""
-
-_MAX_NAMED = 10
 
 
 @Parameter(name="*")
@@ -77,7 +76,7 @@ def measure(
     _check_file(json_file)
     console = Console()
     recordings, problems = _recordings(files or [], source, server)
-    _print_skipped(problems)
+    warn_skipped(problems)
     connect = server.connector(url)
     count = 0
 
@@ -194,14 +193,5 @@ def _of_data(data: Path, limit: int) -> tuple[list[_Loader], list[str]]:
         return audio, item.text
 
     source = read_source(data)
-    count = min(limit, len(source.items))
-    # At even distances: lists are often sorted by speaker.
-    items = [source.items[number * len(source.items) // count] for number in range(count)]
+    items = evenly_spaced(source.items, limit)
     return [(item.name, partial(load, item)) for item in items], list(source.problems)
-
-
-def _print_skipped(problems: Sequence[str]) -> None:
-    for line in problems[:_MAX_NAMED]:
-        print(f"nearfuture: skipped: {line}", file=sys.stderr)
-    if len(problems) > _MAX_NAMED:
-        print(f"nearfuture: skipped: {len(problems) - _MAX_NAMED} more", file=sys.stderr)

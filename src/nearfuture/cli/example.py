@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
-    """Numbers above 0 between commas.
+    """Read numbers above 0 between commas.
 
     >>> whole_numbers("--shape", "1,200,80")
     (1, 200, 80)
@@ -32,13 +32,13 @@ def whole_numbers(flag: str, text: str) -> tuple[int, ...]:
 def drawn(
     shape: tuple[int, ...], *, dtype: str, tokens: int | None, seed: int
 ) -> "NDArray[np.generic]":
-    """Standard normal values, or tokens.
+    """Draw standard normal values, or tokens.
 
     Args:
-        shape: of the array.
-        dtype: of the values.
-        tokens: draw whole numbers below this instead.
-        seed: the same seed draws the same.
+        shape: Shape of the array.
+        dtype: Type of the values.
+        tokens: Draw whole numbers below this instead.
+        seed: The same seed draws the same array.
 
     >>> drawn((1, 3), dtype="float32", tokens=5, seed=0).tolist()
     [[4, 3, 2]]
@@ -49,28 +49,34 @@ def drawn(
     if tokens is None:
         return rng.standard_normal(shape).astype(dtype)
     if tokens < 1:
-        raise NearfutureError(f"--tokens is a number of tokens from 1, not {tokens}")
+        raise NearfutureError(
+            f"`tokens` is a number of tokens from 1, not {tokens}",
+            code="out_of_range",
+            parameter="tokens",
+        )
     return rng.integers(0, tokens, shape)
 
 
 def read(path: Path) -> Any:
-    """The array in a .npy or .npz file, or the tensor in a .pt file.
+    """Read the array in a .npy or .npz file, or the tensor in a .pt file.
 
     Raises:
         NearfutureError: where there is no such file, where it holds anything else, or where opening
             it could run code.
     """
     if not path.is_file():
-        raise NearfutureError(f"there is no file {path}")
+        raise NearfutureError(f"there is no file {path}", code="not_found")
     if path.suffix in (".npy", ".npz"):
-        return _numpy(path)
+        return _read_numpy(path)
     if path.suffix in (".pt", ".pth"):
-        return _torch(path)
-    raise NearfutureError(f"an example is a .npy, .npz or .pt file, not {path.name}")
+        return _read_torch(path)
+    raise NearfutureError(
+        f"an example is a .npy, .npz or .pt file, not {path.name}", code="unsupported"
+    )
 
 
 def cast(values: Any, dtype: str) -> Any:
-    """An array or a tensor in another type; what is not real numbers stays as it is.
+    """Convert an array or a tensor to another type; what is not real numbers stays as it is.
 
     >>> import numpy as np
     >>> cast(np.arange(2), "float32").tolist(), cast(np.array(["a"]), "float32").tolist()
@@ -84,67 +90,72 @@ def cast(values: Any, dtype: str) -> Any:
 
 
 def tensor(array: "NDArray[np.generic]") -> Any:
-    """The same values as a torch tensor.
+    """Convert an array to a torch tensor.
 
     Raises:
         NearfutureError: without torch.
     """
-    return _library("a torch tensor").from_numpy(array)
+    return _import_torch("a torch tensor").from_numpy(array)
 
 
-def _library(what: str) -> Any:
+def _import_torch(what: str) -> Any:
     try:
         import torch
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"{what} needs torch, which the base install leaves out; install it with: "
-            f"{HOW_TO_TRAIN}"
+            f"{HOW_TO_TRAIN}",
+            code="missing_dependency",
         ) from error
     return torch
 
 
-def _numpy(path: Path) -> Any:
+def _read_numpy(path: Path) -> Any:
     import numpy as np
 
     try:
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             return loaded
-        with loaded as arrays:
-            if len(arrays.files) != 1:
-                raise NearfutureError(
-                    f"{path} holds {len(arrays.files)} arrays ({', '.join(arrays.files)}): save "
-                    f"the input alone"
-                )
-            return arrays[arrays.files[0]]
-    except NearfutureError:
-        raise
+        with loaded:
+            arrays = dict(loaded)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         if "pickle" in str(error):
             raise NearfutureError(
                 f"{path} is no plain array of numbers and is not opened, since what it holds could "
-                f"run code: save the input alone, with numpy.save(path, array)"
+                f"run code: save the input alone, with numpy.save(path, array)",
+                code="unsupported",
             ) from error
-        raise NearfutureError(f"{path} cannot be read as an array: {error}") from error
+        raise NearfutureError(
+            f"{path} cannot be read as an array: {error}", code="damaged"
+        ) from error
+    if len(arrays) != 1:
+        raise NearfutureError(
+            f"{path} holds {len(arrays)} arrays ({', '.join(arrays)}): save the input alone"
+        )
+    return next(iter(arrays.values()))
 
 
-def _torch(path: Path) -> Any:
+def _read_torch(path: Path) -> Any:
     import pickle
     import warnings
 
-    torch = _library(f"to read {path.name}")
+    torch = _import_torch(f"to read {path.name}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it was written in an odd way: it is read or not
+            warnings.simplefilter("ignore")  # about how it was written
             loaded = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise NearfutureError(
             f"{path} is no plain tensor and is not opened, since what it holds could run code: "
-            f"save the input alone, with torch.save(tensor, path)"
+            f"save the input alone, with torch.save(tensor, path)",
+            code="unsupported",
         ) from error
     except (RuntimeError, OSError, EOFError) as error:
         reason = str(error).partition("\n")[0]
-        raise NearfutureError(f"{path} cannot be read as a tensor: {reason}") from error
+        raise NearfutureError(
+            f"{path} cannot be read as a tensor: {reason}", code="damaged"
+        ) from error
     if not isinstance(loaded, torch.Tensor):
         raise NearfutureError(
             f"{path} holds a {type(loaded).__name__}, not a tensor: save the input alone"

@@ -1,4 +1,4 @@
-"""What a name on the command line stands for: Python code of the user's, a graph, or a bundle."""
+"""Load the model that a name on the command line stands for: Python code, a graph, or a bundle."""
 
 import functools
 import importlib
@@ -25,12 +25,12 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True)
 class Target:
-    """Something to audit.
+    """A model that the command line names.
 
     Attributes:
-        name: as it was given.
-        model: what is called; for a graph or a bundle, where it is.
-        kind: which of them.
+        name: The name on the command line.
+        model: What is called; for a graph or a bundle, its path or name.
+        kind: What it is.
     """
 
     name: str
@@ -39,15 +39,15 @@ class Target:
 
 
 def resolve(name: str) -> Target:
-    """What is to be audited.
+    """Load the model that a name on the command line stands for.
 
     Args:
         name: `pkg.module:name` or `file.py:name` (a torch module is taken as it is; a class, or a
-            function that needs no argument, is called to get one; any other function is itself what
-            is audited), a `.onnx` file, or a bundle's folder, zip file or name.
+            function that needs no argument, is called to get one; any other function is a model
+            itself), a `.onnx` file, or a bundle's folder, zip file or name.
 
     Raises:
-        NearfutureError: where there is no such thing, or where the user's code raises.
+        NearfutureError: where there is no such model, or where the user's code raises.
     """
     from nearfuture.runtime import bundled
 
@@ -58,27 +58,33 @@ def resolve(name: str) -> Target:
     if ":" not in name:
         raise NearfutureError(
             f"{name!r} is no .onnx file and no bundle ({', '.join(bundled())}, a folder, a zip "
-            f"file); Python code is named with a colon: package.module:name or file.py:name"
+            f"file); Python code is named with a colon: package.module:name or file.py:name",
+            code="not_found",
+            parameter="target",
         )
     model = _built(named(name), name)
-    if _is_torch_module(model):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(model, torch.nn.Module):
         return Target(name, model, "module")
     if not callable(model) and type(model).__name__ != "InferenceSession":
+        described = "None" if model is None else f"of type {type(model).__name__}"
         raise NearfutureError(
-            f"{name} is {_described(model)}, which cannot be called: name a torch module, a "
-            f"function, or one without parameters that returns either"
+            f"{name} is {described}, which cannot be called: name a torch module, a "
+            f"function, or one without parameters that returns either",
+            code="unsupported",
+            parameter="target",
         )
     return Target(name, model, "function")
 
 
 def seeded(seed: int) -> None:
-    """Let everything that the user's code draws follow from a seed, weights above all.
+    """Seed everything that the user's code draws, weights above all.
 
-    What this process drew before is of no interest to it, so nothing is restored. Torch draws anew
-    in every process; it is seeded where the user's code loads it, and never loaded for that.
+    Nothing is restored afterwards. Torch draws anew in every process; it is seeded when the user's
+    code imports it, and never imported for that.
 
     Args:
-        seed: from 0 and below 2**32.
+        seed: From 0 and below 2**32.
     """
     import numpy as np
 
@@ -91,7 +97,7 @@ def seeded(seed: int) -> None:
 
 
 class _SeedsTorch(MetaPathFinder):
-    """Waits until torch is loaded, and seeds it before anybody else can use it."""
+    """Seed torch when it is imported, before any other code can use it."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -115,113 +121,108 @@ class _SeedsTorch(MetaPathFinder):
 
 
 def named(name: str) -> Any:
-    """The object that `pkg.module:name` or `file.py:name` stands for.
+    """Import the object that `pkg.module:name` or `file.py:name` names.
 
     Raises:
-        NearfutureError: where there is no such thing, or where the user's code raises.
+        NearfutureError: where there is no such object, or where the user's code raises.
     """
-    place, _, path = name.rpartition(":")
-    if not place or not path:
+    module, _, path = name.rpartition(":")
+    if not module or not path:
         raise NearfutureError(
             f"Python code is named as package.module:name or file.py:name, not {name!r}"
         )
-    value: Any = _file(Path(place)) if place.endswith(".py") else _module(place)
-    for part in path.split("."):
-        with _code_of_the_user(f"reading {name}"):
-            found = hasattr(value, part)
-        if not found:
-            near = get_close_matches(part, [one for one in dir(value) if one[0] != "_"])
+    value: Any = _import_file(Path(module)) if module.endswith(".py") else _import_module(module)
+    for attribute in path.split("."):
+        with _user_code(f"reading {name}"):
+            exists = hasattr(value, attribute)
+        if not exists:
+            public = [known for known in dir(value) if known[0] != "_"]
+            near = get_close_matches(attribute, public)
             hint = f"; did you mean {', '.join(near)}?" if near else ""
-            raise NearfutureError(f"{place} has no {path!r}{hint}")
-        value = getattr(value, part)
+            raise NearfutureError(f"{module} has no {path!r}{hint}", code="not_found")
+        value = getattr(value, attribute)
     return value
 
 
-def _module(name: str) -> ModuleType:
-    _importable(Path.cwd())
-    with _code_of_the_user(f"importing {name}"):
+def _import_module(name: str) -> ModuleType:
+    _make_importable(Path.cwd())
+    with _user_code(f"importing {name}"):
         try:
             return importlib.import_module(name)
         except ModuleNotFoundError as error:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
     raise NearfutureError(
-        f"there is no module {name!r}, neither in the current folder nor among the installed ones"
+        f"there is no module {name!r}, neither in the current folder nor among the installed ones",
+        code="not_found",
     )
 
 
-def _file(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise NearfutureError(f"there is no file {path}")
-    _importable(path.resolve().parent)
+        raise NearfutureError(f"there is no file {path}", code="not_found")
+    _make_importable(path.resolve().parent)
     # Under a name of its own, so that it never takes the place of an installed module.
     spec = importlib.util.spec_from_file_location(f"_audited_{path.stem}", path.resolve())
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module
-    with _code_of_the_user(f"importing {path}"):
+    with _user_code(f"importing {path}"):
         spec.loader.exec_module(module)
     return module
 
 
-def _importable(folder: Path) -> None:
+def _make_importable(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
 
 def _built(value: Any, name: str) -> Any:
-    """A class, or a function that needs no argument, is called; anything else is what it is."""
+    """Call a class, or a function that needs no argument; return anything else as it is."""
     if inspect.isclass(value):
-        if needed := _needed(value):
+        if required := _required(value):
             raise NearfutureError(
-                f"{name} needs {', '.join(needed)} to be built: name a function without "
+                f"{name} needs {', '.join(required)} to be built: name a function without "
                 f"parameters that builds it"
             )
-    elif not (inspect.isroutine(value) or isinstance(value, functools.partial)) or _needed(value):
+    elif not (inspect.isroutine(value) or isinstance(value, functools.partial)) or _required(value):
         return value
-    with _code_of_the_user(f"calling {name}()"):
+    with _user_code(f"calling {name}()"):
         return value()
 
 
-def _needed(function: Any) -> list[str]:
-    """The parameters that a call must give; those that take any number of arguments count."""
+def _required(function: Any) -> list[str]:
+    """List the parameters that a call must give; a function's *args count as such."""
+    is_class = inspect.isclass(function)
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # compiled, so nobody knows: it is no factory
-        return [] if inspect.isclass(function) else ["?"]
-    return [
-        f"*{one.name}" if one.kind is one.VAR_POSITIONAL else one.name
-        for one in parameters
-        if (one.kind is one.VAR_POSITIONAL and not inspect.isclass(function))
-        or (one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD))
-    ]
-
-
-def _is_torch_module(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.nn.Module)
-
-
-def _described(value: Any) -> str:
-    return "None" if value is None else f"of type {type(value).__name__}"
+        return [] if is_class else ["?"]
+    required = []
+    for parameter in parameters:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            required += [] if is_class else [f"*{parameter.name}"]
+        elif parameter.kind is not parameter.VAR_KEYWORD and parameter.default is parameter.empty:
+            required.append(parameter.name)
+    return required
 
 
 @contextmanager
-def _code_of_the_user(doing: str) -> Iterator[None]:
-    """Tell what the user's code raises in one line, and where."""
+def _user_code(action: str) -> Iterator[None]:
+    """Report what the user's code raises in one line, with its place."""
     try:
         yield
     except (Exception, SystemExit) as error:
         reason = " ".join(str(error).split())
-        message = f"{doing} failed: {type(error).__name__}: {reason}{_place(error)}"
+        message = f"{action} failed: {type(error).__name__}: {reason}{_place(error)}"
         if isinstance(error, ModuleNotFoundError) and error.name == "torch":
             message += f"; install it with: {HOW_TO_TRAIN}"
         raise NearfutureError(message) from error
 
 
 def _place(error: BaseException) -> str:
-    """The last line of the user's own that ran."""
+    """Tell which line of the user's code ran last."""
     if isinstance(error, SyntaxError) and error.filename:
         return "" if f"line {error.lineno}" in str(error) else f" ({error.filename}:{error.lineno})"
     here = os.path.dirname(__file__)

@@ -62,7 +62,7 @@ class Speaker:
         rate = self.dispatcher.manifest.rate
         self.left = int(self.random.uniform(*self.utterance_s) * rate)
         self.at = int(self.random.integers(len(self.tape) - self.left))
-        return self.dispatcher.open(deliver=self._heard)
+        return self.dispatcher.open(on_event=self._heard)
 
     def _heard(self, event: Event) -> None:
         kept = self.final_ms if event.final else self.compute_ms
@@ -106,7 +106,7 @@ def real_time(
             before = dispatcher.stats()
         try:
             speakers[n].speak(chunk)
-        except NearfutureError:  # more than most_waiting_s of it waits: hopelessly behind
+        except NearfutureError:  # more than max_waiting_s of it waits: hopelessly behind
             run.compute_p98 = run.final_p98 = math.inf
             break
         heapq.heapreplace(due, (at + CHUNK_MS / 1000, n))

@@ -50,7 +50,7 @@ class Clockless:
 
     def __init__(self, dispatcher: Dispatcher, streams: int) -> None:
         self.heard = threading.Semaphore(0)
-        self.streams = [dispatcher.open(deliver=self._heard) for _ in range(streams)]
+        self.streams = [dispatcher.open(on_event=self._heard) for _ in range(streams)]
         self.samples = dispatcher.manifest.quantum_samples
         self.random = np.random.default_rng(0)
 
@@ -185,8 +185,8 @@ def measure(bundle: Bundle, options: argparse.Namespace) -> None:
             bundle,
             precision=precision,
             threads=options.threads,
-            most_streams=most + most // 4 + 8,  # who ends is replaced before the place is free
-            most_load=math.inf,
+            max_streams=most + most // 4 + 8,  # who ends is replaced before the place is free
+            max_load=math.inf,
         )
         results["threads"] = dispatcher.threads
         with dispatcher:

@@ -7,7 +7,7 @@ import pytest
 
 from nearfuture.audio import AudioError
 from nearfuture.error import NearfutureError, NotStreamable
-from nearfuture.runtime.admission import Busy
+from nearfuture.runtime.scheduler.load import Busy
 from nearfuture.serving.limits import Refused
 from tests.errors import refuses
 
@@ -16,7 +16,7 @@ ERRORS = [
     NearfutureError("no", code="not_found"),
     NotStreamable("it reads the whole sequence"),
     AudioError("a.wav is empty", parameter="path"),
-    Busy(streams=4, most_streams=4, load=0.5, limit=0.8),
+    Busy(streams=4, max_streams=4, load=0.5, limit=0.8),
     Refused("too_long", "3 s are too long"),
 ]
 

@@ -5,9 +5,8 @@ import pytest
 
 from nearfuture.audio import read
 from nearfuture.decoding import Endpoint, Greedy, words
-from nearfuture.runtime import Stream, Utterances, load
+from nearfuture.runtime import SegmentedTranscript, Stream, Transcript, load
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.runtime.opening import empty_transcript
 from nearfuture.text import Vocabulary
 
 SAID = "seven two zero nine nine one"
@@ -34,7 +33,7 @@ def test_a_pause_of_20_s_is_between_two_words_in_text_times_and_utterances(
     model = load("digits")
     manifest = model.manifest
     frames: list[np.ndarray] = []
-    heard = [Utterances(empty_transcript(manifest), Endpoint())]
+    heard = [SegmentedTranscript(Transcript.empty(manifest), Endpoint())]
 
     def hear(heads: dict[int, np.ndarray]) -> None:
         frames.append(heads[19])

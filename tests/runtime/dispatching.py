@@ -36,8 +36,8 @@ class Listener:
 
     def open(self, dispatcher: Dispatcher, **options: Any) -> LiveStream:
         return dispatcher.open(
-            deliver=self.deliver,
-            failed=self.failed,
+            on_event=self.deliver,
+            on_error=self.failed,
             on_log_probs=self.log_probs.append,
             **options,
         )

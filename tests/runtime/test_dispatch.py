@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfuture.runtime import Bundle, Dispatcher, Event, LiveStream, Model, load
-from nearfuture.runtime.rounds import MOST_ENDINGS
+from nearfuture.runtime.scheduler.rounds import MAX_TAILS
 from tests.chain import cuts
 from tests.runtime.dispatching import (
     Gate,
@@ -36,7 +36,7 @@ def bundle(bundle_folder: Path) -> Bundle:
 
 @pytest.fixture
 def dispatcher(bundle: Bundle) -> Iterator[Dispatcher]:
-    with Dispatcher(bundle, threads=1, most_streams=32, most_load=1e6) as made:
+    with Dispatcher(bundle, threads=1, max_streams=32, max_load=1e6) as made:
         yield made
 
 
@@ -67,7 +67,7 @@ def test_32_random_streams_are_each_as_alone(
     idle = threading.Event()
     listeners = [Listener() for _ in plans]
     with (
-        Dispatcher(bundle, threads=threads, most_streams=32, most_load=1e6) as dispatcher,
+        Dispatcher(bundle, threads=threads, max_streams=32, max_load=1e6) as dispatcher,
         gated(dispatcher) as gate,
     ):
         feeders = []
@@ -143,7 +143,7 @@ def test_any_schedule_leaves_each_stream_as_alone(
 
 @pytest.fixture(scope="module")
 def shared(bundle: Bundle) -> Iterator[Dispatcher]:
-    with Dispatcher(bundle, threads=1, most_streams=8, most_load=1e6) as made:
+    with Dispatcher(bundle, threads=1, max_streams=8, max_load=1e6) as made:
         yield made
 
 
@@ -239,7 +239,7 @@ def test_streams_that_end_together_are_finished_together_but_not_all_at_once(
     monkeypatch.setattr(
         dispatcher._batch, "finish", lambda slots: sizes.append(len(slots)) or finish(slots)
     )
-    listeners = [Listener() for _ in range(MOST_ENDINGS + 7)]
+    listeners = [Listener() for _ in range(MAX_TAILS + 7)]
     with gated(dispatcher) as gate:
         going_on = Listener()
         stream = going_on.open(dispatcher)
@@ -251,15 +251,15 @@ def test_streams_that_end_together_are_finished_together_but_not_all_at_once(
             gate.pass_one()
             gate.begun()
         # Those that end and the one that goes on are served by turns.
-        assert sizes == [MOST_ENDINGS]
+        assert sizes == [MAX_TAILS]
         assert len(going_on.events) == 2
         assert [listener.over.is_set() for listener in listeners] == [
-            *[True] * MOST_ENDINGS,
+            *[True] * MAX_TAILS,
             *[False] * 7,
         ]
     for listener in listeners:
         listener.wait()
-    assert sizes == [MOST_ENDINGS, 7]
+    assert sizes == [MAX_TAILS, 7]
 
 
 def test_events_say_how_long_they_took_and_how_far_they_are(dispatcher: Dispatcher) -> None:
@@ -292,7 +292,7 @@ def test_waiting_s_is_audio_accepted_and_not_yet_computed(dispatcher: Dispatcher
 
 def test_a_place_is_free_at_once_when_its_stream_closes(bundle: Bundle, model: Model) -> None:
     """Also while a batch has it, and the next stream there starts afresh."""
-    with Dispatcher(bundle, threads=1, most_streams=1, most_load=1e6) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=1, max_load=1e6) as dispatcher:
         with gated(dispatcher) as gate:
             first = Listener()
             stream = first.open(dispatcher)
@@ -310,7 +310,7 @@ def test_a_place_is_free_at_once_when_its_stream_closes(bundle: Bundle, model: M
 
 
 def test_who_hears_the_last_event_finds_the_place_free(bundle: Bundle) -> None:
-    with Dispatcher(bundle, threads=1, most_streams=1) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=1) as dispatcher:
         first, second = Listener(), Listener()
 
         def deliver(event: Event) -> None:
@@ -318,7 +318,7 @@ def test_who_hears_the_last_event_finds_the_place_free(bundle: Bundle) -> None:
                 second.open(dispatcher).finish()
             first.deliver(event)
 
-        dispatcher.open(deliver=deliver, failed=first.failed).finish()
+        dispatcher.open(on_event=deliver, on_error=first.failed).finish()
         first.wait()
         second.wait()
         assert first.errors == second.errors == []
@@ -343,7 +343,7 @@ def test_two_callers_of_one_stream_lose_nothing(dispatcher: Dispatcher) -> None:
 
 
 def test_hundreds_of_streams_leave_memory_flat(bundle: Bundle) -> None:
-    with Dispatcher(bundle, threads=1, most_streams=4, most_load=1e6) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=4, max_load=1e6) as dispatcher:
 
         def serve(streams: int) -> int:
             for number in range(streams):

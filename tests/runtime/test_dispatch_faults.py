@@ -26,7 +26,7 @@ def bundle(bundle_folder: Path) -> Bundle:
 
 @pytest.fixture
 def dispatcher(bundle: Bundle) -> Iterator[Dispatcher]:
-    with Dispatcher(bundle, threads=1, most_streams=8, most_load=1e6) as made:
+    with Dispatcher(bundle, threads=1, max_streams=8, max_load=1e6) as made:
         yield made
 
 
@@ -47,7 +47,7 @@ def test_a_listener_that_raises_ends_its_own_stream_only(
             raise error
 
     bad, good = Listener(), Listener()
-    troubled = dispatcher.open(deliver=deliver, failed=bad.failed)
+    troubled = dispatcher.open(on_event=deliver, on_error=bad.failed)
     stream = good.open(dispatcher)
     for at in range(0, len(SPEECH), 500):
         stream.accept(SPEECH[at : at + 500])
@@ -72,7 +72,7 @@ def test_a_listener_that_raises_at_the_last_event_fails_too(dispatcher: Dispatch
             raise Trouble
 
     listener = Listener()
-    dispatcher.open(deliver=deliver, failed=listener.failed).finish()
+    dispatcher.open(on_event=deliver, on_error=listener.failed).finish()
     listener.wait()
     assert isinstance(listener.errors[0], Trouble)
     assert (dispatcher.stats().failed, dispatcher.stats().closed) == (1, 1)
@@ -84,7 +84,7 @@ def test_a_handler_of_errors_that_raises_harms_nobody(
     def trouble(_: Any) -> NoReturn:
         raise Trouble
 
-    dispatcher.open(deliver=trouble, failed=trouble).accept(SPEECH)
+    dispatcher.open(on_event=trouble, on_error=trouble).accept(SPEECH)
     good = Listener()
     stream = good.open(dispatcher)
     stream.accept(SPEECH)
@@ -150,7 +150,7 @@ def test_an_engine_that_fails_tells_every_stream(
     with pytest.raises(NearfutureError, match="out of memory"):
         waiting.accept(SPEECH)
     with pytest.raises(NearfutureError, match="out of memory"):
-        dispatcher.open(deliver=print)
+        dispatcher.open(on_event=print)
     assert dispatcher.stats().failed == 2
     dispatcher.close()
     assert dispatcher.stats().streams == 0
@@ -159,10 +159,20 @@ def test_an_engine_that_fails_tells_every_stream(
 def test_too_much_waiting_audio_is_refused_and_changes_nothing(
     bundle: Bundle, model: Model
 ) -> None:
-    listener = Listener()
-    with Dispatcher(bundle, threads=1, most_streams=1, most_waiting_s=0.5) as dispatcher:
+    listener, computed = Listener(), threading.Event()
+
+    def on_event(event: Event) -> None:
+        listener.deliver(event)
+        if stream.waiting_s <= 0.04:
+            computed.set()
+
+    with Dispatcher(bundle, threads=1, max_streams=1, max_waiting_s=0.5) as dispatcher:
         with gated(dispatcher) as gate:
-            stream = listener.open(dispatcher)
+            stream = dispatcher.open(
+                on_event=on_event,
+                on_error=listener.failed,
+                on_log_probs=listener.log_probs.append,
+            )
             stream.accept(SPEECH[:3600])
             gate.begun()
             with pytest.raises(NearfutureError, match=r"0\.5 s of audio wait .* 0\.1 s more"):
@@ -170,8 +180,7 @@ def test_too_much_waiting_audio_is_refused_and_changes_nothing(
             stream.accept(SPEECH[3600:4000])
             with pytest.raises(NearfutureError, match=r"over the 0\.5 s"):
                 stream.accept(SPEECH[4000:4001])
-        while stream.waiting_s > 0.04:
-            threading.Event().wait(0.001)
+        assert computed.wait(PATIENCE_S)  # events say when audio waits no longer
         stream.accept(SPEECH[4000:6000])
         stream.finish()
         listener.wait()
@@ -197,7 +206,7 @@ def test_a_stream_ends_once(dispatcher: Dispatcher) -> None:
 
 def test_close_drains(bundle: Bundle, model: Model) -> None:
     listeners = [Listener() for _ in range(6)]
-    dispatcher = Dispatcher(bundle, threads=1, most_streams=8, most_load=1e6)
+    dispatcher = Dispatcher(bundle, threads=1, max_streams=8, max_load=1e6)
     streams = [listener.open(dispatcher) for listener in listeners]
     for stream in streams[:5]:
         stream.accept(SPEECH)
@@ -209,7 +218,7 @@ def test_close_drains(bundle: Bundle, model: Model) -> None:
         assert_same(listener, alone(model, SPEECH))
     assert listeners[5].events[-1].final
     with pytest.raises(NearfutureError, match="no more streams"):
-        dispatcher.open(deliver=print)
+        dispatcher.open(on_event=print)
     with pytest.raises(NearfutureError, match="has ended"):
         streams[1].accept(SPEECH)
     dispatcher.close()
@@ -217,7 +226,7 @@ def test_close_drains(bundle: Bundle, model: Model) -> None:
 
 def test_close_without_draining_tells_what_was_lost(bundle: Bundle) -> None:
     listeners = [Listener() for _ in range(3)]
-    dispatcher = Dispatcher(bundle, threads=1, most_streams=8, most_load=1e6)
+    dispatcher = Dispatcher(bundle, threads=1, max_streams=8, max_load=1e6)
     for listener in listeners:
         listener.open(dispatcher).accept(SPEECH)
     dispatcher.close(drain=False)
@@ -231,7 +240,7 @@ def test_a_context_left_by_an_error_does_not_drain(bundle: Bundle) -> None:
     listener = Listener()
 
     def leave() -> None:
-        with Dispatcher(bundle, threads=1, most_streams=1) as dispatcher:
+        with Dispatcher(bundle, threads=1, max_streams=1) as dispatcher:
             listener.open(dispatcher).accept(SPEECH)
             raise Trouble
 
@@ -243,13 +252,13 @@ def test_a_context_left_by_an_error_does_not_drain(bundle: Bundle) -> None:
 
 def test_closing_from_a_listener_does_not_wait_for_itself(bundle: Bundle) -> None:
     listener = Listener()
-    dispatcher = Dispatcher(bundle, threads=1, most_streams=2)
+    dispatcher = Dispatcher(bundle, threads=1, max_streams=2)
 
     def deliver(event: Event) -> None:
         listener.events.append(event)
         dispatcher.close(drain=False)
 
-    dispatcher.open(deliver=deliver, failed=listener.failed).accept(SPEECH)
+    dispatcher.open(on_event=deliver, on_error=listener.failed).accept(SPEECH)
     listener.wait()
     dispatcher.close()
     assert threads() == []
@@ -268,7 +277,7 @@ def test_a_listener_may_use_its_stream(dispatcher: Dispatcher, model: Model) -> 
 
     streams.append(
         dispatcher.open(
-            deliver=deliver, failed=listener.failed, on_log_probs=listener.log_probs.append
+            on_event=deliver, on_error=listener.failed, on_log_probs=listener.log_probs.append
         )
     )
     streams[0].accept(SPEECH[:120])
@@ -301,7 +310,7 @@ def test_a_bidirectional_bundle_is_refused(twin_folder: Path) -> None:
     assert threads() == []
 
 
-@pytest.mark.parametrize("limit", ["most_streams", "most_waiting_s", "most_load", "threads"])
+@pytest.mark.parametrize("limit", ["max_streams", "max_waiting_s", "max_load", "threads"])
 def test_limits_are_positive(bundle: Bundle, limit: str) -> None:
     with pytest.raises(NearfutureError, match=limit):
         Dispatcher(bundle, **{limit: 0})  # type: ignore[arg-type]
@@ -309,7 +318,7 @@ def test_limits_are_positive(bundle: Bundle, limit: str) -> None:
 
 def test_a_budget_no_head_keeps_is_refused(dispatcher: Dispatcher) -> None:
     with pytest.raises(NearfutureError, match="55"):
-        dispatcher.open(budget_ms=10, deliver=print)
+        dispatcher.open(budget_ms=10, on_event=print)
     assert dispatcher.stats().opened == 0
 
 
@@ -320,8 +329,8 @@ def run(code: str, bundle_folder: Path) -> subprocess.CompletedProcess[str]:
         from nearfuture.error import NearfutureError
         from nearfuture.runtime import Bundle, Dispatcher
         bundle = Bundle.open({str(bundle_folder)!r})
-        dispatcher = Dispatcher(bundle, threads=1, most_streams=2)
-        stream = dispatcher.open(deliver=lambda event: None)
+        dispatcher = Dispatcher(bundle, threads=1, max_streams=2)
+        stream = dispatcher.open(on_event=lambda event: None)
         stream.accept(np.zeros(40_000, np.float32))
     """
     script = textwrap.dedent(head) + textwrap.dedent(code)
@@ -339,7 +348,7 @@ def test_a_listener_that_waits_for_ever_keeps_no_process_alive(bundle_folder: Pa
     done = run(
         """
         waiting = threading.Event()
-        dispatcher.open(deliver=lambda event: waiting.wait()).finish()
+        dispatcher.open(on_event=lambda event: waiting.wait()).finish()
         print("bye")
         """,
         bundle_folder,
@@ -356,7 +365,7 @@ def test_a_forked_child_is_told(bundle_folder: Path) -> None:
             for use in (
                 lambda: stream.accept(np.zeros(10, np.float32)),
                 lambda: stream.finish(),
-                lambda: dispatcher.open(deliver=print),
+                lambda: dispatcher.open(on_event=print),
                 lambda: dispatcher.stats(),
             ):
                 try:

@@ -10,8 +10,8 @@ import pytest
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Bundle, Busy, Dispatcher
-from nearfuture.runtime.admission import Load
-from nearfuture.runtime.meter import Meter, latency_ms
+from nearfuture.runtime.scheduler.load import Load
+from nearfuture.runtime.scheduler.stats import Meter, RoundStats, latency_percentiles
 from tests.runtime.dispatching import Listener, gated
 
 SILENCE = np.zeros(3000, np.float32)
@@ -25,16 +25,16 @@ def bundle(bundle_folder: Path) -> Bundle:
 @pytest.fixture
 def dispatcher(bundle: Bundle) -> Iterator[Dispatcher]:
     """Of a machine on which a round takes 5 ms and 0.25 ms a stream, whatever this one does."""
-    with Dispatcher(bundle, threads=1, most_streams=128) as made:
-        made._places._load = Load([1, 128], [0.00525, 0.037], quantum_s=0.04)
+    with Dispatcher(bundle, threads=1, max_streams=128) as made:
+        made._queue._load = Load([1, 128], [0.00525, 0.037], quantum_s=0.04)
         yield made
 
 
 def test_streams_are_let_in_up_to_the_limit_of_the_load(dispatcher: Dispatcher) -> None:
     # 0.8 · 40 ms = 32 ms = 5 ms + 108 · 0.25 ms
-    streams = [dispatcher.open(deliver=print) for _ in range(108)]
+    streams = [dispatcher.open(on_event=print) for _ in range(108)]
     with pytest.raises(Busy, match=r"108 streams are open, .* load to 0\.81, .* 0\.80") as told:
-        dispatcher.open(deliver=print)
+        dispatcher.open(on_event=print)
     assert isinstance(told.value, NearfutureError)
     assert (told.value.streams, told.value.limit) == (108, 0.8)
     assert told.value.load == pytest.approx((5 + 109 * 0.25) / 40)
@@ -43,31 +43,31 @@ def test_streams_are_let_in_up_to_the_limit_of_the_load(dispatcher: Dispatcher) 
     assert stats.load_limit == 0.8
     assert (stats.streams, stats.opened, stats.refused) == (108, 108, 1)
     streams[7].close()
-    dispatcher.open(deliver=print)
+    dispatcher.open(on_event=print)
 
 
 def test_a_machine_that_has_become_slow_lets_fewer_in(dispatcher: Dispatcher) -> None:
     for _ in range(50):
-        dispatcher._places._load.record(1, 2 * 0.00525, now=perf_counter())
+        dispatcher._queue._load.record(1, 2 * 0.00525, now=perf_counter())
     for _ in range(44):  # 2 · (5 + 0.25 · 44) = 32
-        dispatcher.open(deliver=print)
+        dispatcher.open(on_event=print)
     with pytest.raises(Busy):
-        dispatcher.open(deliver=print)
+        dispatcher.open(on_event=print)
 
 
 def test_no_more_than_most_streams(bundle: Bundle) -> None:
-    with Dispatcher(bundle, threads=1, most_streams=3, most_load=1e6) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=3, max_load=1e6) as dispatcher:
         for _ in range(3):
-            dispatcher.open(deliver=print)
+            dispatcher.open(on_event=print)
         with pytest.raises(Busy, match="3 streams are open, the most there may be"):
-            dispatcher.open(deliver=print)
+            dispatcher.open(on_event=print)
 
 
 def test_one_stream_is_let_in_whatever_the_load(bundle: Bundle) -> None:
-    with Dispatcher(bundle, threads=1, most_streams=3, most_load=1e-9) as dispatcher:
-        dispatcher.open(deliver=print)
+    with Dispatcher(bundle, threads=1, max_streams=3, max_load=1e-9) as dispatcher:
+        dispatcher.open(on_event=print)
         with pytest.raises(Busy, match="load"):
-            dispatcher.open(deliver=print)
+            dispatcher.open(on_event=print)
 
 
 def test_rounds_count_in_the_load_for_some_seconds_only() -> None:
@@ -95,14 +95,14 @@ def test_tails_that_take_their_time_make_a_machine_no_slower() -> None:
 
 def test_streams_that_say_nothing_are_no_load_and_no_batch(bundle: Bundle) -> None:
     """Each is a round with a tail only."""
-    with Dispatcher(bundle, threads=1, most_streams=32) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=32) as dispatcher:
         for _ in range(20):
             listener = Listener()
-            listener.open(dispatcher, again=True).finish()
+            listener.open(dispatcher).finish()
             listener.wait()
         stats = dispatcher.stats()
     assert (stats.rounds, stats.batch_sizes, stats.closed) == (0, {}, 20)
-    assert all(expected_s > 0 for _, expected_s, _ in dispatcher._places._load._rounds)
+    assert all(expected_s > 0 for _, expected_s, _ in dispatcher._queue._load._rounds)
 
 
 def test_a_load_keeps_bounded_memory() -> None:
@@ -115,8 +115,20 @@ def test_a_load_keeps_bounded_memory() -> None:
 def test_a_meter_keeps_bounded_memory() -> None:
     meter = Meter()
     for i in range(20_000):
-        meter.round(1, compute_ms=[float(i)], final_ms=[float(i)], spent_s={})
-    assert latency_ms(*meter.windows())["compute_p50_ms"] == pytest.approx(20_000 - 2048, abs=1)
+        latency_ms = [float(i)]
+        meter.record(
+            RoundStats(
+                steps=1,
+                tails=0,
+                seconds=0.1,
+                compute_ms=latency_ms,
+                final_ms=latency_ms,
+                spent_s={},
+            )
+        )
+    assert latency_percentiles(*meter.windows())["compute_p50_ms"] == pytest.approx(
+        20_000 - 2048, abs=1
+    )
 
 
 def test_stats_say_what_happened(dispatcher: Dispatcher) -> None:
@@ -144,7 +156,7 @@ def test_stats_say_what_happened(dispatcher: Dispatcher) -> None:
     assert stats.compute_p50_ms is not None
     assert stats.final_p98_ms is not None
     assert 0 < stats.compute_p50_ms <= (stats.compute_p98_ms or 0)
-    assert {"gather", "run", "scatter", "read", "deliver", "finish"} <= set(stats.spent_s)
+    assert {"gather", "run", "scatter", "decode", "deliver", "finish"} <= set(stats.spent_s)
     assert all(seconds >= 0 for seconds in stats.spent_s.values())
 
 
@@ -173,7 +185,7 @@ def test_percentiles_are_found_without_the_engines_lock(
     percentile = np.percentile
 
     def noted(*arguments: Any) -> Any:
-        held.append(dispatcher._places._changed._is_owned())  # type: ignore[attr-defined]
+        held.append(dispatcher._queue._changed._is_owned())  # type: ignore[attr-defined]
         return percentile(*arguments)
 
     monkeypatch.setattr(np, "percentile", noted)
@@ -182,7 +194,7 @@ def test_percentiles_are_found_without_the_engines_lock(
     stream.accept(SILENCE)
     stream.finish()
     listener.wait()
-    dispatcher.open(deliver=print)
+    dispatcher.open(on_event=print)
     here = dispatcher.occupancy()
     assert held == []
     stats = dispatcher.stats()
@@ -193,7 +205,7 @@ def test_percentiles_are_found_without_the_engines_lock(
 
 def test_a_recording_sent_at_once_is_in_no_latency_of_live_streams(bundle: Bundle) -> None:
     """That it waits for itself says nothing of the server; of what is due, all counts."""
-    with Dispatcher(bundle, threads=1, most_streams=4, most_load=1e6) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=4, max_load=1e6) as dispatcher:
         upload, live = Listener(), Listener()
         with gated(dispatcher) as gate:
             stream = upload.open(dispatcher)
@@ -215,7 +227,7 @@ def test_a_recording_sent_at_once_is_in_no_latency_of_live_streams(bundle: Bundl
 
 
 def test_the_start_up_measurement_leaves_no_trace(bundle: Bundle) -> None:
-    with Dispatcher(bundle, threads=1, most_streams=5) as dispatcher:
+    with Dispatcher(bundle, threads=1, max_streams=5) as dispatcher:
         stats = dispatcher.stats()
         assert len(dispatcher._batch.pool._free) == 5
     assert (stats.rounds, stats.opened, stats.closed, stats.batch_sizes) == (0, 0, 0, {})

@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from nearfuture.runtime import Bundle, Engine
-from nearfuture.runtime.batch import Batch
 from nearfuture.runtime.cores import physical_cores
 from nearfuture.runtime.engine import row
-from nearfuture.runtime.pool import StatePool, bucket
+from nearfuture.runtime.scheduler.batch import Batch, StatePool, bucket
 from tests.waveform import signals
 
 SPEECH = signals()["speech"]

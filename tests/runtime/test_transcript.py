@@ -113,13 +113,13 @@ def test_a_word_ends_with_a_long_silence() -> None:
     transcript = EMPTY.step(read([2, *[0] * 20, 3, 2]))
     assert transcript.committed == "a ba"
     assert [word.text for word in transcript.words] == ["a", "ba"]
-    assert transcript.step(read([])).forgotten().step(read([*[0] * 20, 3])).committed == " b"
+    assert transcript.step(read([])).drop_committed().step(read([*[0] * 20, 3])).committed == " b"
 
 
 def test_a_word_behind_a_long_silence_is_shown_apart_at_once() -> None:
     transcript = EMPTY.step(read([2, *[0] * 20]), preview=read([2, *[0] * 20, 3]))
     assert (transcript.committed, transcript.provisional) == ("a", " b")
-    forgotten = transcript.forgotten()
+    forgotten = transcript.drop_committed()
     assert (forgotten.committed, forgotten.provisional) == ("", " b")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfuture.decoding import Endpoint, Greedy, text, words
-from nearfuture.runtime import Utterances, load
+from nearfuture.runtime import SegmentedTranscript, load
 from nearfuture.runtime.transcript import Transcript
 from nearfuture.text import Vocabulary
 
@@ -34,9 +34,9 @@ def hear(
     rule: Endpoint | None,
     tail: int = 0,
     fast: list[int] | None = None,
-) -> list[Utterances]:
+) -> list[SegmentedTranscript]:
     """Frame by frame, the last `tail` frames at once; every value on the way."""
-    heard = [Utterances(EMPTY, rule)]
+    heard = [SegmentedTranscript(EMPTY, rule)]
     steps = [[b] for b in best[: len(best) - tail]] + [best[len(best) - tail :]]
     for t, step in enumerate(steps):
         preview = None if fast is None else read(fast[t : t + 1])
@@ -44,7 +44,7 @@ def hear(
     return heard
 
 
-def ended(heard: list[Utterances]) -> list[Utterances]:
+def ended(heard: list[SegmentedTranscript]) -> list[SegmentedTranscript]:
     """The last value of every utterance."""
     return [one for one, after in pairwise(heard) if one.ends] + heard[-1:]
 
@@ -163,17 +163,17 @@ def test_an_endless_word_is_cut_at_the_longest() -> None:
 
 
 def test_forgetting_again_forgets_nothing_more() -> None:
-    once = EMPTY.step(read([A, SPACE])).forgotten()
-    twice = once.forgotten()
+    once = EMPTY.step(read([A, SPACE])).drop_committed()
+    twice = once.drop_committed()
     assert once.step(read([B])).committed == twice.step(read([B])).committed == " b"
-    begun = EMPTY.step(read([A])).forgotten().forgotten()
+    begun = EMPTY.step(read([A])).drop_committed().drop_committed()
     assert begun.step(read([BLANK, SPACE, B])).committed == " b"
     assert begun.step(read([BLANK, B])).committed == "b"
-    assert EMPTY.forgotten().step(read([SPACE, B])).committed == "b"
+    assert EMPTY.drop_committed().step(read([SPACE, B])).committed == "b"
 
 
 def test_hours_of_speech_stay_flat() -> None:
-    heard = Utterances(EMPTY, Endpoint())
+    heard = SegmentedTranscript(EMPTY, Endpoint())
     word = [read([best]) for best in [A, B, BLANK, SPACE]]
     silence = read([BLANK])
     largest = 0
@@ -203,7 +203,7 @@ def test_every_head_of_a_real_model_is_divided_without_loss(frames: int) -> None
     empty = Transcript(
         vocabulary=manifest.vocabulary, frame_ms=manifest.frame_ms, centre_ms=manifest.centre_ms
     )
-    heard = [Utterances(empty, Endpoint())]
+    heard = [SegmentedTranscript(empty, Endpoint())]
     stream = model.stream(
         on_log_probs=lambda heads: heard.append(heard[-1].step(heads[frames], heads[0]))
     )

@@ -46,7 +46,7 @@ def said(*names: str, pause_s: float = 1.2) -> Samples:
 
 def dispatcher(bundle: str | Path = "digits", **options: Any) -> Dispatcher:
     """An engine that lets everybody in: other work on this machine must not refuse a test."""
-    usual = {"threads": 1, "most_streams": 16, "most_waiting_s": 60.0, "most_load": 1e9}
+    usual = {"threads": 1, "max_streams": 16, "max_waiting_s": 60.0, "max_load": 1e9}
     return Dispatcher(Bundle.open(bundle), **(usual | options))
 
 

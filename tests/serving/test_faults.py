@@ -271,7 +271,7 @@ def test_many_short_lives_leave_nothing_behind(served: Served, offline: Model) -
 
 def test_more_than_may_wait_is_waited_for(offline: Model) -> None:
     speech = said(*["flite-slt-720", "flite-rms-991"] * 4)
-    with dispatcher(most_waiting_s=1.0) as engine, running(engine, most_waiting_s=1.0) as served:
+    with dispatcher(max_waiting_s=1.0) as engine, running(engine, most_waiting_s=1.0) as served:
         updates = stream(served, speech, budget_ms=400)
     assert transcript(updates) == offline.transcribe(speech).text
 
@@ -526,7 +526,7 @@ def test_an_upload_that_is_cut_off_is_no_transcript(
 
     limits = {"most_waiting_s": 1.0} | cut_after(0.0)
     with (
-        dispatcher(most_waiting_s=1.0) as slow,
+        dispatcher(max_waiting_s=1.0) as slow,
         running(slow, **limits) as served,
         no_complaints(),
     ):
@@ -716,7 +716,7 @@ def test_a_reset_shows_while_nobody_reads(
     """The server has stopped reading, for too much waits, and vosk's clients are owed nothing."""
     monkeypatch.setattr(server, "_PING_S", 0.05)
     going = threading.Event()
-    with dispatcher(most_waiting_s=1.0) as slow, running(slow, most_waiting_s=1.0) as served:
+    with dispatcher(max_waiting_s=1.0) as slow, running(slow, most_waiting_s=1.0) as served:
         step = slow._batch.step
 
         def waiting(*arguments: Any) -> Any:

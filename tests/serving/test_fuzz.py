@@ -355,7 +355,7 @@ async def bombard(server: Live, count: int, seed: int) -> Seen:
 def test_nonsense_crashes_nothing_hangs_nowhere_and_is_heard_by_nobody(
     count: int, offline: Model, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with no_complaints(), dispatcher(most_streams=64) as engine:
+    with no_complaints(), dispatcher(max_streams=64) as engine:
         with live(engine, most_streams=64) as server:
             began = time.monotonic()
             seen = asyncio.run(bombard(server, count, seed=1))

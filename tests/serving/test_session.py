@@ -66,7 +66,7 @@ def test_a_mid_word_border_says_so(engine: Dispatcher, offline: Model) -> None:
 def test_hearing_waits_while_too_much_waits(offline: Model) -> None:
     async def main() -> None:
         limits = Limits(most_waiting_s=1.0)
-        with dispatcher(most_waiting_s=1.0) as engine:
+        with dispatcher(max_waiting_s=1.0) as engine:
             async with Session(engine, budget_ms=400, limits=limits) as session:
                 hearing = asyncio.create_task(session.hear(SPEECH))
                 most = 0.0
@@ -85,7 +85,7 @@ def test_waiting_for_room_does_not_poll(offline: Model, monkeypatch: pytest.Monk
     async def main() -> None:
         looks = 0
         limits = Limits(most_waiting_s=1.0)
-        with dispatcher(most_waiting_s=1.0) as engine:
+        with dispatcher(max_waiting_s=1.0) as engine:
             async with Session(engine, budget_ms=400, limits=limits) as session:
                 refuse_if_over = session._refuse_if_over
 
@@ -196,7 +196,7 @@ def test_a_cut_right_behind_a_flush_still_ends_the_stream(engine: Dispatcher) ->
 
 def test_a_cut_ends_who_waits_to_be_heard() -> None:
     async def main() -> None:
-        with dispatcher(most_waiting_s=1.0) as engine:
+        with dispatcher(max_waiting_s=1.0) as engine:
             async with Session(engine, limits=Limits(most_waiting_s=1.0)) as session:
                 hearing = asyncio.create_task(session.hear(np.zeros(8000 * 600, np.int16)))
                 await asyncio.sleep(0.1)
@@ -236,7 +236,7 @@ def test_an_engine_that_calls_back_before_the_session_is_made(
 
     def at_once(**options: Any) -> Any:
         live = opened(**options)
-        options["failed"](NearfutureError("too soon"))
+        options["on_error"](NearfutureError("too soon"))
         return live
 
     async def main() -> None:
@@ -268,7 +268,7 @@ def test_a_close_at_any_point_frees_the_place_and_wakes_everybody(engine: Dispat
 
 def test_a_close_ends_who_waits_to_be_heard() -> None:
     async def main() -> None:
-        with dispatcher(most_waiting_s=1.0) as engine:
+        with dispatcher(max_waiting_s=1.0) as engine:
             session = Session(engine, limits=Limits(most_waiting_s=1.0))
             hearing = asyncio.create_task(session.hear(np.zeros(8000 * 600, np.int16)))
             await asyncio.sleep(0.1)
@@ -322,7 +322,7 @@ def test_a_flush_keeps_its_place_under_any_load() -> None:
     async def main() -> None:
         with dispatcher() as engine:
             async with Session(engine) as one, Session(engine):
-                engine._places._most_load = 1e-9
+                engine._queue._max_load = 1e-9
                 with pytest.raises(Busy):
                     Session(engine)
                 await one.hear(SPEECH[:4000])

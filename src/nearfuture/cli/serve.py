@@ -249,16 +249,15 @@ def _address(host: str, told: str) -> "Address":
 
 def _bundles(sources: tuple[str, ...], budget_ms: float | None) -> "dict[str, Bundle]":
     """The models by name, each of which can keep the budget."""
-    from nearfuture.runtime import Bundle
+    from nearfuture.runtime import Bundle, StreamConfig
     from nearfuture.runtime.engine import refuse_bidirectional
-    from nearfuture.runtime.opening import choose
 
     found: dict[str, Bundle] = {}
     for source in sources:
         bundle = Bundle.open(source)
         manifest = bundle.manifest
         refuse_bidirectional(bundle)
-        choose(manifest, manifest.rate, float("inf") if budget_ms is None else budget_ms)
+        StreamConfig.choose(manifest, budget_ms=budget_ms)
         if manifest.name in found:
             raise NearfutureError(f"two models are called {manifest.name}: serve one of them")
         found[manifest.name] = bundle
@@ -274,7 +273,7 @@ def _dispatcher(
         bundle,
         precision=precision,
         threads=threads,
-        most_streams=limits.most_streams,
-        most_waiting_s=limits.most_waiting_s,
-        most_load=max_load,
+        max_streams=limits.most_streams,
+        max_waiting_s=limits.most_waiting_s,
+        max_load=max_load,
     )

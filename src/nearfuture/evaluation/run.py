@@ -17,8 +17,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.results import Hypothesis, Result
 from nearfuture.evaluation.streaming import stream_recording
-from nearfuture.runtime import Bundle, Model
-from nearfuture.runtime.opening import empty_transcript
+from nearfuture.runtime import Bundle, Model, Transcript
 from nearfuture.runtime.pcm import as_samples
 
 Samples = NDArray[np.float32]
@@ -138,7 +137,7 @@ class _Twin:
         """Decode a whole recording, and align its reference."""
         start_s = time.perf_counter()
         log_probs = self._model.log_probs(samples, rate)
-        transcript = empty_transcript(self.manifest).step(log_probs)
+        transcript = Transcript.empty(self.manifest).step(log_probs)
         compute_ms = 1000 * (time.perf_counter() - start_s)
         hypothesis = Hypothesis.scored(reference, transcript.committed, transcript.words)
         return _Decoded(hypothesis, compute_ms, self._align(log_probs, reference))

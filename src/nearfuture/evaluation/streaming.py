@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.runtime import Model
-from nearfuture.runtime.opening import empty_transcript
 from nearfuture.runtime.transcript import Transcript
 
 CHUNK_MS = 40
@@ -93,7 +92,7 @@ def stream_recording(
         rate: samples per second.
         heads: the lookaheads wanted.
     """
-    empty = empty_transcript(model.manifest)
+    empty = Transcript.empty(model.manifest)
     partials = {tau: PartialResults(empty) for tau in heads}
     preview = min(model.budgets)
     decoding_s = 0.0

@@ -25,7 +25,7 @@ from nearfuture.evaluation.bootstrap import (
 )
 from nearfuture.evaluation.results import Hypothesis, Result
 from nearfuture.runtime import Manifest
-from nearfuture.runtime.opening import with_resampler
+from nearfuture.runtime.stream_config import with_resampler
 from nearfuture.text import ErrorRate, align
 
 By = Literal["utterance", "speaker"]

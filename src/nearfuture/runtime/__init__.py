@@ -1,17 +1,22 @@
 """Bundles run with ONNX Runtime alone: load a model, stream audio through it, read its text."""
 
-from nearfuture.runtime.admission import Busy
 from nearfuture.runtime.bundle import Bundle, bundled
-from nearfuture.runtime.dispatch import Dispatcher
+from nearfuture.runtime.decoder import Event
 from nearfuture.runtime.engine import Engine, OfflineEngine
-from nearfuture.runtime.live import LiveStream
 from nearfuture.runtime.manifest import Manifest
-from nearfuture.runtime.meter import DispatchStats, Occupancy
 from nearfuture.runtime.model import Model, load
-from nearfuture.runtime.reading import Event
-from nearfuture.runtime.stream import Budget, Stream
+from nearfuture.runtime.scheduler import (
+    Busy,
+    Dispatcher,
+    DispatchStats,
+    LiveStream,
+    Occupancy,
+)
+from nearfuture.runtime.segmented_transcript import SegmentedTranscript
+from nearfuture.runtime.stream import Stream
+from nearfuture.runtime.stream_config import Budget, StreamConfig
+from nearfuture.runtime.transcript import Transcript
 from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
-from nearfuture.runtime.utterance import Utterances
 
 __all__ = [
     "Budget",
@@ -26,10 +31,12 @@ __all__ = [
     "Model",
     "Occupancy",
     "OfflineEngine",
+    "SegmentedTranscript",
     "Stream",
+    "StreamConfig",
     "TranscribedUtterance",
+    "Transcript",
     "Transcription",
-    "Utterances",
     "bundled",
     "load",
 ]

@@ -1,4 +1,4 @@
-"""A model by name or path, with a latency budget: the first thing a user meets."""
+"""A model by name or path, with a latency budget: where users begin."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from nearfuture.budget import Latency, largest_lookahead
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.bundle import Bundle
+from nearfuture.runtime.decoder import Event
 from nearfuture.runtime.engine import (
     Engine,
     OfflineEngine,
@@ -25,13 +26,13 @@ from nearfuture.runtime.engine import (
 )
 from nearfuture.runtime.manifest import Manifest
 from nearfuture.runtime.offline import offline_log_probs
-from nearfuture.runtime.opening import choose, empty_transcript, quanta_of
 from nearfuture.runtime.pcm import as_samples
 from nearfuture.runtime.precision import FLOAT32
-from nearfuture.runtime.reading import Event, LogProbsHook
-from nearfuture.runtime.stream import Budget, Stream
+from nearfuture.runtime.segmented_transcript import SegmentedTranscript
+from nearfuture.runtime.stream import Stream
+from nearfuture.runtime.stream_config import Budget, LogProbsHook, StreamConfig
+from nearfuture.runtime.transcript import Transcript
 from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
-from nearfuture.runtime.utterance import Utterances
 
 Source = AudioSource | Audio | ArrayLike
 """A recording as users have it; see `Model.transcribe`."""
@@ -76,11 +77,11 @@ class Model:
     ) -> None:
         self.manifest: Manifest = bundle.manifest
         self._bundle = bundle
-        self._budget_ms = math.inf if budget_ms is None else budget_ms
+        self._budget_ms = budget_ms
         self._engine: Engine | None = None
         self._offline: OfflineEngine | None = None
         if self.manifest.kind == "streaming":
-            self._choose(self.rate)
+            self._config()
             self._engine = Engine(bundle, precision=precision)
         else:
             if budget_ms is not None:
@@ -89,7 +90,7 @@ class Model:
             self._offline = OfflineEngine(bundle)
 
     def __repr__(self) -> str:
-        """Its name, and what it promises.
+        """The name of the model, and its promise.
 
         >>> load("digits", budget_ms=400)
         <Model 'digits': streaming, at most 375 ms>
@@ -99,20 +100,19 @@ class Model:
 
     @property
     def rate(self) -> int:
-        """Samples per second that the model hears; other rates are resampled."""
+        """Samples per second that the model takes; audio at other rates is resampled."""
         return self.manifest.rate
 
     @property
     def budget(self) -> Budget:
-        """What it promises for audio at its own rate."""
+        """The promise for audio at the model's own rate."""
         if self._engine is None:
             return Budget(None, math.inf)
-        frames, latency = self._choose(self.rate)
-        return Budget(frames, latency.worst_ms)
+        return self._config().budget
 
     @property
     def budgets(self) -> dict[int, Latency]:
-        """Every lookahead it has, with its latency for audio at its own rate; maybe none."""
+        """Every lookahead of the model, with its latency for audio at its own rate; maybe none."""
         return dict(self.manifest.heads)
 
     def latency(self, rate: int | None = None) -> Latency | None:
@@ -125,7 +125,7 @@ class Model:
         """
         if self._engine is None:
             return None
-        return self._choose(self.rate if rate is None else rate)[1]
+        return self._config(rate).latency
 
     def stream(
         self,
@@ -137,7 +137,7 @@ class Model:
         """A new stream, with the largest lookahead that keeps the budget at this rate.
 
         Args:
-            rate: samples per second of what the stream will be given; the model's own unless given.
+            rate: samples per second of the stream's audio; the model's own unless given.
             endpoint: divides the text into utterances; it is one, however long, unless given.
             on_log_probs: called after each step with the new log-probabilities of every head.
 
@@ -147,26 +147,17 @@ class Model:
         """
         refuse_bidirectional(self._bundle)
         assert self._engine is not None
-        rate = self.rate if rate is None else rate
-        frames, latency = self._choose(rate)
-        return Stream(
-            self._engine,
-            quanta_of(self.manifest, rate),
-            empty_transcript(self.manifest),
-            latency=latency,
-            frames=frames,
-            endpoint=endpoint,
-            on_log_probs=on_log_probs,
-        )
+        config = self._config(rate, endpoint=endpoint, on_log_probs=on_log_probs)
+        return Stream(self._engine, config)
 
     def transcribe(
         self, source: Source, rate: int | None = None, *, endpoint: Endpoint | None = _ENDPOINT
     ) -> Transcription:
         """The text of a whole recording.
 
-        A streaming model hears it as it would live, through the same resampler, so the text is the
-        same; a bidirectional one hears all of it at once, or three minutes at a time, and 20
-        seconds on either side of them, where it is longer than that.
+        A streaming model computes it as it would live, through the same resampler, so the text is
+        the same. A bidirectional model computes all of it at once; of more than three minutes,
+        three minutes at a time, with 20 seconds of context on either side.
 
         Args:
             source: the path of a file, its bytes, a file that is open in binary mode, what
@@ -180,36 +171,29 @@ class Model:
             NearfutureError: for samples of another kind or not finite, and for a rate beside a file
                 that has its own.
 
-        >>> heard = load("digits").transcribe(np.zeros(8000))
-        >>> heard.text, heard.words, heard.utterances, heard.audio_ms
-        ('', (), (), 1000.0)
+        >>> transcription = load("digits").transcribe(np.zeros(8000))
+        >>> transcription.text, transcription.words, transcription.audio_ms
+        ('', (), 1000.0)
         """
-        since = perf_counter()
-        heard_samples = 0
-
-        def counted(blocks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
-            nonlocal heard_samples
-            for block in blocks:
-                heard_samples += len(block)
-                yield block
-
+        began = perf_counter()
         if _is_file(source):
             with open_audio(source) as reader:
                 reader.check()
-                rate = _its_rate(rate, reader.rate)
-                blocks = counted(reader.blocks(rate))
+                rate = _check_rate(rate, reader.rate)
+                blocks = reader.blocks(rate)
                 utterances = tuple(self.utterances(blocks, rate, endpoint=endpoint))
                 reader.check()
+                count = reader.at
         else:
             if isinstance(source, Audio):
-                rate, samples = _its_rate(rate, source.rate), source.samples
+                rate, samples = _check_rate(rate, source.rate), source.samples
             else:
                 rate = self.rate if rate is None else rate
                 samples = as_samples(cast(ArrayLike, source))
-            blocks = counted([samples])
-            utterances = tuple(self.utterances(blocks, rate, endpoint=endpoint))
+            utterances = tuple(self.utterances([samples], rate, endpoint=endpoint))
+            count = len(samples)
         return Transcription(
-            utterances, 1000 * heard_samples / int(rate), compute_ms=1000 * (perf_counter() - since)
+            utterances, 1000 * count / rate, compute_ms=1000 * (perf_counter() - began)
         )
 
     def utterances(
@@ -235,21 +219,21 @@ class Model:
         rate = self.rate if rate is None else rate
         if self._offline is None:
             stream = self.stream(rate, endpoint=endpoint)
-            for piece in _pieces(blocks, rate):
-                for event in stream.accept(piece):
+            for second in _seconds(blocks, rate):
+                for event in stream.accept(second):
                     if event.ends:
                         yield _utterance(event)
             if (last := stream.finish()).words:
                 yield _utterance(last)
             return
-        heard = Utterances(empty_transcript(self.manifest), endpoint)
+        transcript = SegmentedTranscript(Transcript.empty(self.manifest), endpoint)
         for log_probs in self._offline_log_probs(blocks, rate):
             for frame in [log_probs] if endpoint is None else log_probs[:, None]:
-                heard = heard.step(frame)
-                if heard.ends:
-                    yield _utterance(heard)
-        if heard.words and not heard.ends:
-            yield _utterance(heard)
+                transcript = transcript.step(frame)
+                if transcript.ends:
+                    yield _utterance(transcript)
+        if transcript.words and not transcript.ends:
+            yield _utterance(transcript)
 
     def log_probs(self, samples: ArrayLike, rate: int | None = None) -> NDArray[np.float32]:
         """The log-probabilities that `transcribe` reads the text of: for decoders and alignments.
@@ -271,11 +255,11 @@ class Model:
         rate = self.rate if rate is None else rate
         if self._offline is not None:
             return np.concatenate(list(self._offline_log_probs([samples], rate)))
-        commits, _ = self._choose(rate)
+        lookahead = self._config(rate).lookahead
         parts: list[NDArray[np.float32]] = []
-        stream = self.stream(rate, on_log_probs=lambda heads: parts.append(heads[commits]))
-        for piece in _pieces([samples], rate):
-            stream.accept(piece)
+        stream = self.stream(rate, on_log_probs=lambda heads: parts.append(heads[lookahead]))
+        for second in _seconds([samples], rate):
+            stream.accept(second)
         stream.finish()
         return np.concatenate(parts)
 
@@ -286,33 +270,42 @@ class Model:
         resampled = resample_blocks(map(as_samples, blocks), rate, self.rate)
         return offline_log_probs(self._offline, self.manifest, resampled)
 
-    def _choose(self, rate: int) -> tuple[int, Latency]:
-        """The head that commits for audio at `rate`, and its latency."""
-        return choose(self.manifest, rate, self._budget_ms)
+    def _config(
+        self,
+        rate: int | None = None,
+        *,
+        endpoint: Endpoint | None = None,
+        on_log_probs: LogProbsHook | None = None,
+    ) -> StreamConfig:
+        return StreamConfig.choose(
+            self.manifest, rate, self._budget_ms, endpoint=endpoint, on_log_probs=on_log_probs
+        )
 
 
-def _pieces(blocks: Iterable[ArrayLike], rate: int) -> Iterator[NDArray[np.float32]]:
-    """The samples by the second: events of the past are not kept."""
+def _seconds(blocks: Iterable[ArrayLike], rate: int) -> Iterator[NDArray[np.float32]]:
+    """The samples, second by second: so the events of a long block are not all kept at once."""
     for block in blocks:
         pcm = as_samples(block)
         for at in range(0, len(pcm), rate):
             yield pcm[at : at + rate]
 
 
-def _utterance(ended: Event | Utterances) -> TranscribedUtterance:
+def _utterance(ended: Event | SegmentedTranscript) -> TranscribedUtterance:
     return TranscribedUtterance(ended.committed.strip(), ended.words, ended.continues)
 
 
 def _is_file(source: Source) -> TypeGuard[AudioSource]:
-    """Whether it is to be decoded; whatever else there is, is samples."""
+    """Whether the source must be decoded; every other source is samples."""
     kinds = (str, os.PathLike, bytes, bytearray, memoryview)
     return isinstance(source, kinds) or hasattr(source, "read")
 
 
-def _its_rate(rate: int | None, own: int) -> int:
-    """The rate of a recording that knows its own."""
-    if rate not in (None, own):
+def _check_rate(rate: int | None, own_rate: int) -> int:
+    """The rate of a recording that states its own; refuse another one beside it."""
+    if rate not in (None, own_rate):
         raise NearfutureError(
-            f"rate={rate} is for arrays: this recording says that it has {own} Hz"
+            f"`rate` is for arrays: this recording has {own_rate} Hz, not {rate}",
+            code="conflict",
+            parameter="rate",
         )
-    return own
+    return own_rate

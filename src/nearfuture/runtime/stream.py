@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nearfuture.budget import Latency
-from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
+from nearfuture.runtime.decoder import Event, StreamDecoder
 from nearfuture.runtime.engine import Engine, row
-from nearfuture.runtime.pcm import Quanta, as_samples
-from nearfuture.runtime.reading import Event, LogProbsHook, Reading
-from nearfuture.runtime.transcript import Transcript
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The promise a model or a stream keeps.
-
-    Attributes:
-        frames: lookahead τ of the head that commits; None where a model hears everything first.
-        worst_ms: worst-case algorithmic latency, everything included.
-    """
-
-    frames: int | None
-    worst_ms: float
+from nearfuture.runtime.pcm import as_samples
+from nearfuture.runtime.stream_config import StreamConfig
 
 
 class Stream:
@@ -38,43 +22,24 @@ class Stream:
 
     Args:
         engine: shared with other streams.
-        quanta: how samples become quanta.
-        transcript: an empty one.
+        config: of this stream.
+
+    Attributes:
         latency: of the head that commits, itemised, for the rate of this stream.
-        frames: lookahead τ of that head.
-        endpoint: divides the text into utterances; it is one unless given.
-        on_log_probs: sees all log-probabilities, for decoders of one's own.
+        budget: the promise.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        quanta: Quanta,
-        transcript: Transcript,
-        *,
-        latency: Latency,
-        frames: int,
-        endpoint: Endpoint | None = None,
-        on_log_probs: LogProbsHook | None = None,
-    ) -> None:
-        self.latency = latency
-        self.budget = Budget(frames, latency.worst_ms)
+    def __init__(self, engine: Engine, config: StreamConfig) -> None:
+        self.latency, self.budget = config.latency, config.budget
         self._engine = engine
-        self._quanta = quanta
-        self._waiting = quanta.start()
+        self._quanta = config.quanta()
+        self._incomplete = self._quanta.start()
         self._state = engine.start(1)
-        self._reading = Reading(
-            transcript,
-            commits=frames,
-            previews=min(engine.heads),
-            rate=quanta.resampler.to,
-            on_log_probs=on_log_probs,
-            endpoint=endpoint,
-        )
+        self._decoder = StreamDecoder(config)
         self._finished = False
 
     def accept(self, samples: ArrayLike) -> list[Event]:
-        """Hear more samples: one event for each quantum that they complete, maybe none.
+        """Process more samples: one event for each quantum that they complete, maybe none.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16, any n ≥ 0, at the rate of this stream.
@@ -85,11 +50,11 @@ class Stream:
         """
         self._refuse_if_finished()
         since = perf_counter()
-        cut, self._waiting = self._quanta.step(as_samples(samples), self._waiting)
+        cut, self._incomplete = self._quanta.step(as_samples(samples), self._incomplete)
         events = []
         for quantum in cut:
-            self._hear(quantum)
-            events.append(self._reading.event(since=since))
+            self._step(quantum)
+            events.append(self._decoder.event(since=since))
         return events
 
     def finish(self) -> Event:
@@ -101,18 +66,20 @@ class Stream:
         self._refuse_if_finished()
         since = perf_counter()
         self._finished = True
-        for quantum in self._quanta.finish(self._waiting):
-            self._hear(quantum)
-        self._reading.read(row(self._engine.finish(self._state), 0))
-        return self._reading.event(since=since, final=True)
+        for quantum in self._quanta.finish(self._incomplete):
+            self._step(quantum)
+        self._decoder.step(row(self._engine.finish(self._state), 0))
+        return self._decoder.event(since=since, final=True)
 
-    def _hear(self, quantum: NDArray[np.float32]) -> None:
+    def _step(self, quantum: NDArray[np.float32]) -> None:
         pcm = np.zeros((1, self._engine.quantum_samples), np.float32)
         pcm[0, : len(quantum)] = quantum
         lengths = np.array([len(quantum)], np.int64)
         outputs, self._state = self._engine.step(pcm, lengths, self._state)
-        self._reading.read(row(outputs, 0), len(quantum))
+        self._decoder.step(row(outputs, 0), len(quantum))
 
     def _refuse_if_finished(self) -> None:
         if self._finished:
-            raise NearfutureError("this stream has ended: start another one with Model.stream()")
+            raise NearfutureError(
+                "this stream has ended: start another one with Model.stream()", code="conflict"
+            )

@@ -18,8 +18,8 @@ from nearfuture.decoding import (
     text,
     words,
 )
-from nearfuture.text import Vocabulary
-from nearfuture.text.vocabulary import BLANK
+from nearfuture.runtime.manifest import Manifest
+from nearfuture.text import BLANK, Vocabulary
 
 _GREEDY = Greedy()
 
@@ -41,7 +41,7 @@ class Transcript:
     Attributes:
         vocabulary: of the model.
         frame_ms, centre_ms: where frames lie in time, see `nearfuture.decoding.words`.
-        committed: the settled text; it only ever grows, but for `forgotten`.
+        committed: the settled text; it only ever grows, but for `drop_committed`.
         words: the words of it, with times.
         provisional: the tail, with a space in front where a new word begins.
         silent_frames: settled frames since the last one with a character that is no space.
@@ -59,11 +59,20 @@ class Transcript:
     _closed_text: str = ""
     _open: tuple[Token, ...] = ()
     _tail: tuple[Token, ...] = ()
-    # What was forgotten: whether it had text, and whether what follows it is a new word.
+    # Whether text was dropped, and whether what follows it is a new word.
     _behind_text: bool = False
     _new_word: bool = False
     _commits: GreedyState = field(default_factory=_GREEDY.start)
     _previews: GreedyState = field(default_factory=_GREEDY.start)
+
+    @classmethod
+    def empty(cls, manifest: Manifest) -> Transcript:
+        """The transcript of a stream of this model that has not begun."""
+        return cls(
+            vocabulary=manifest.vocabulary,
+            frame_ms=manifest.frame_ms,
+            centre_ms=manifest.centre_ms,
+        )
 
     def step(
         self, log_probs: NDArray[np.float32], preview: NDArray[np.float32] | None = None
@@ -105,18 +114,18 @@ class Transcript:
         """Whether a space is the last that was settled."""
         return bool(self._open) and self._is_space(self._open[-1])
 
-    def forgotten(self) -> Transcript:
-        """The transcript without its settled text: what follows is the text behind it.
+    def drop_committed(self) -> Transcript:
+        """The transcript without its committed text: what follows is the text behind it.
 
-        It begins with a space where it begins a new word, so that the parts of a text that is
-        forgotten now and then, put one behind another, are the text.
+        It begins with a space where it begins a new word, so that the parts of a text, one behind
+        another, are the text.
 
         >>> both = Vocabulary(("a", " "))
         >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
         >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
         >>> one = empty.step(read(1, 2, 1))
-        >>> two = one.forgotten().step(read(0, 1, 2))
-        >>> three = two.forgotten().step(read(0, 1))
+        >>> two = one.drop_committed().step(read(0, 1, 2))
+        >>> three = two.drop_committed().step(read(0, 1))
         >>> one.committed, two.committed, three.committed
         ('a a', 'a', ' a')
         """
@@ -165,7 +174,7 @@ class Transcript:
         )
 
     def _starts_word(self, tokens: Sequence[Token]) -> bool:
-        """Whether the text since it was last forgotten begins a word; `tokens` are the next."""
+        """Whether the text since the last drop begins a word; `tokens` are the next."""
         first = not self._open and not self._closed and bool(tokens)
         return self._new_word or (first and self._begins_word(tokens[0]))
 

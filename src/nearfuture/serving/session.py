@@ -92,10 +92,8 @@ class Session:
         on_close: Callable[[Session], None] | None = None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        self._dispatcher = dispatcher
         self._limits = Limits() if limits is None else limits
         self._on_final, self._on_close = on_final, on_close
-        self._budget_ms, self._endpoint = budget_ms, endpoint
         self.rate = dispatcher.manifest.rate if rate is None else rate
         self._loop = asyncio.get_running_loop() if loop is None else loop
         self._mailbox = Mailbox(self._loop)
@@ -112,7 +110,14 @@ class Session:
         self._over = asyncio.Event()  # the last event of the dispatcher's stream is out
         self.ended = self.cut_off = self.dropped = self._finished = self._closed = False
         # Last: the engine's thread may call back before this returns.
-        self._live: LiveStream | None = self._opened(again=False)
+        self._live = dispatcher.open(
+            rate=self.rate,
+            budget_ms=budget_ms,
+            endpoint=endpoint,
+            on_event=self._delivered,
+            on_error=self._delivered,
+        )
+        self._flushed = False  # whether that stream was ended by a flush
         self.latency: Latency = self._live.latency
         self.budget: Budget = self._live.budget
 
@@ -124,7 +129,7 @@ class Session:
     @property
     def waiting_s(self) -> float:
         """Seconds of audio that are not computed yet."""
-        return 0.0 if self._live is None else self._live.waiting_s
+        return self._live.waiting_s
 
     async def hear(self, samples: ArrayLike) -> None:
         """Hear more samples; waits while too much waits. What comes after a cut is dropped.
@@ -172,7 +177,7 @@ class Session:
             self._over.clear()
             self._end()
             await self._over.wait()
-            self._live = None
+            self._flushed = True
 
     async def finish(self) -> None:
         """End the stream: an update with `ended` follows, with all that waited for a future.
@@ -231,8 +236,7 @@ class Session:
         if self._closed:
             return
         self._closed = True
-        if self._live is not None:
-            self._live.close()
+        self._live.close()
         self._over.set()
         self._progress.set()
         self._mailbox.filled.set()
@@ -249,16 +253,6 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-    def _opened(self, *, again: bool) -> LiveStream:
-        return self._dispatcher.open(
-            rate=self.rate,
-            budget_ms=self._budget_ms,
-            endpoint=self._endpoint,
-            again=again,
-            deliver=self._delivered,
-            failed=self._delivered,
-        )
 
     def _delivered(self, event: Event | Exception) -> None:
         """Take an event in the engine's thread."""
@@ -283,13 +277,14 @@ class Session:
 
     def _again(self) -> LiveStream:
         """The dispatcher's stream; another one after a flush."""
-        if self._live is None:
+        if self._flushed:
             try:
-                self._live = self._opened(again=True)
+                self._live = self._live.reopen()
             except Busy as error:
                 raise Refused("busy", str(error)) from error
             except NearfutureError as error:
                 raise _broken(error) from error
+            self._flushed = False
         return self._live
 
     async def _has_room(self, seconds: float = 0.0) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 _WINDOW = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Occupancy:
     """How full a dispatcher is at one moment.
 
@@ -27,14 +27,11 @@ class Occupancy:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DispatchStats:
-    """A dispatcher at one moment.
+class DispatchStats(Occupancy):
+    """A dispatcher at one moment: how full it is, and what it has done.
 
     Attributes:
-        streams: open now.
-        most_streams: the most that may be open.
-        load: share of the time they need if all are fed in real time, see `Load`; 1 is all of it.
-        load_limit: over which no stream is opened.
+        max_streams: the most that may be open.
         behind_s: how long the oldest complete quantum has been waiting for its text.
         opened, closed, refused, failed: streams since the start; `closed` are those that ended,
             were closed or failed, `failed` those of them that did for an error.
@@ -49,10 +46,7 @@ class DispatchStats:
             threads that bring audio, everything else in that of the engine.
     """
 
-    streams: int
-    most_streams: int
-    load: float
-    load_limit: float
+    max_streams: int
     behind_s: float
     opened: int
     closed: int
@@ -67,12 +61,34 @@ class DispatchStats:
     spent_s: Mapping[str, float]
 
 
+@dataclass(frozen=True, kw_only=True)
+class RoundStats:
+    """One round.
+
+    Attributes:
+        steps: quanta that were computed.
+        tails: ends of streams that were.
+        seconds: that the round took.
+        compute_ms: latencies of the events that count, see `DispatchStats`.
+        final_ms: likewise, of the last events of streams.
+        spent_s: seconds, by what they were spent on.
+    """
+
+    steps: int
+    tails: int
+    seconds: float
+    compute_ms: Sequence[float]
+    final_ms: Sequence[float]
+    spent_s: Mapping[str, float]
+
+
 class Meter:
     """Counts and latencies in bounded memory; the caller holds a lock.
 
     >>> meter = Meter()
-    >>> meter.round(2, compute_ms=[3.0, 4.0], final_ms=[], spent_s={"run": 0.002})
-    >>> latency_ms(*meter.windows())
+    >>> meter.record(RoundStats(
+    ...     steps=2, tails=0, seconds=0.1, compute_ms=[3.0, 4.0], final_ms=[], spent_s={}))
+    >>> latency_percentiles(*meter.windows())
     {'compute_p50_ms': 3.5, 'compute_p98_ms': 3.98, 'final_p50_ms': None, 'final_p98_ms': None}
     """
 
@@ -83,20 +99,13 @@ class Meter:
         self._compute_ms: deque[float] = deque(maxlen=_WINDOW)
         self._final_ms: deque[float] = deque(maxlen=_WINDOW)
 
-    def round(
-        self,
-        steps: int,
-        *,
-        compute_ms: list[float],
-        final_ms: list[float],
-        spent_s: Mapping[str, float],
-    ) -> None:
-        """A round of so many streams, or of tails only, had events with these latencies."""
-        if steps:
-            self.batch_sizes[steps] += 1
-        self._compute_ms.extend(compute_ms)
-        self._final_ms.extend(final_ms)
-        for part, seconds in spent_s.items():
+    def record(self, stats: RoundStats) -> None:
+        """Count a round."""
+        if stats.steps:
+            self.batch_sizes[stats.steps] += 1
+        self._compute_ms.extend(stats.compute_ms)
+        self._final_ms.extend(stats.final_ms)
+        for part, seconds in stats.spent_s.items():
             self.spent_s[part] += seconds
 
     def windows(self) -> tuple[list[float], list[float]]:
@@ -104,14 +113,12 @@ class Meter:
         return list(self._compute_ms), list(self._final_ms)
 
 
-def latency_ms(compute_ms: list[float], final_ms: list[float]) -> dict[str, float | None]:
+def latency_percentiles(
+    compute_ms: Sequence[float], final_ms: Sequence[float]
+) -> dict[str, float | None]:
     """The percentiles of `DispatchStats`, by their names; it takes time, so hold no lock."""
-    return {
-        f"{kind}_p{percent}_ms": value
-        for kind, window in (("compute", compute_ms), ("final", final_ms))
-        for percent, value in zip(
-            (50, 98),
-            np.percentile(window, (50, 98)).tolist() if window else (None, None),
-            strict=True,
-        )
-    }
+    percentiles: dict[str, float | None] = {}
+    for kind, window in (("compute", compute_ms), ("final", final_ms)):
+        p50, p98 = np.percentile(window, (50, 98)).tolist() if window else (None, None)
+        percentiles |= {f"{kind}_p50_ms": p50, f"{kind}_p98_ms": p98}
+    return percentiles

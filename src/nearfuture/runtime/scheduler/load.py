@@ -1,4 +1,4 @@
-"""How much more a dispatcher can carry: its load, known before old streams suffer."""
+"""How many more streams a dispatcher can compute: its load, known before open streams suffer."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ _SECONDS = 5.0
 _Array: TypeAlias = NDArray[np.float64]
 
 
-class Busy(NearfutureError):  # noqa: N818 - what it says, not that it failed
-    """No more streams here now.
+class Busy(NearfutureError):  # noqa: N818 - HTTP's word
+    """No more streams are admitted now.
 
     Args:
         streams: open ones.
-        most_streams: the most that may be open.
+        max_streams: the most that may be open.
         load: of one more stream; 1 is all the time there is.
         limit: of the load.
 
-    >>> print(Busy(streams=99, most_streams=128, load=0.834, limit=0.8))
+    >>> print(Busy(streams=99, max_streams=128, load=0.834, limit=0.8))
     99 streams are open, and one more would bring the load to 0.83, over the limit of 0.80: try \
 again when one has ended, or ask another server
     """
 
     code = "busy"
 
-    def __init__(self, *, streams: int, most_streams: int, load: float, limit: float) -> None:
-        self.streams, self.most_streams = streams, most_streams
+    code = "busy"
+
+    def __init__(self, *, streams: int, max_streams: int, load: float, limit: float) -> None:
+        self.streams, self.max_streams = streams, max_streams
         self.load, self.limit = load, limit
-        if streams >= most_streams:
+        if streams >= max_streams:
             reason = f"{streams} streams are open, the most there may be"
         else:
             reason = (

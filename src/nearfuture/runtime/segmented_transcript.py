@@ -12,8 +12,8 @@ from nearfuture.runtime.transcript import Transcript
 
 
 @dataclass(frozen=True)
-class Utterances:
-    """A transcript that forgets every utterance that has ended; a value: `step` returns the next.
+class SegmentedTranscript:
+    """A transcript that begins anew behind every utterance; a value: `step` returns the next.
 
     An endpoint divides the one sequence of settled characters in time and changes nothing else: no
     state is reset, so the utterances, put one behind another, are the text of the whole stream. An
@@ -29,10 +29,10 @@ class Utterances:
 
     >>> from nearfuture.text import Vocabulary
     >>> empty = Transcript(vocabulary=Vocabulary(("a", " ")), frame_ms=40.0, centre_ms=20.0)
-    >>> heard = Utterances(empty, Endpoint(silence_ms=80))
+    >>> segmented = SegmentedTranscript(empty, Endpoint(silence_ms=80))
     >>> for best in (1, 0, 1, 0, 0, 2, 1):
-    ...     heard = heard.step(np.log(np.eye(3, dtype=np.float32)[[best]] * 0.85 + 0.05))
-    ...     print(heard.utterance, repr(heard.committed), heard.ends)
+    ...     segmented = segmented.step(np.log(np.eye(3, dtype=np.float32)[[best]] * 0.85 + 0.05))
+    ...     print(segmented.utterance, repr(segmented.committed), segmented.ends)
     0 'a' False
     0 'a' False
     0 'aa' False
@@ -54,7 +54,7 @@ class Utterances:
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """Its words; their times are those of the stream."""
+        """The words of the utterance at hand; their times are those of the stream."""
         return self.transcript.words
 
     @property
@@ -74,10 +74,10 @@ class Utterances:
 
     def step(
         self, log_probs: NDArray[np.float32], preview: NDArray[np.float32] | None = None
-    ) -> Utterances:
+    ) -> SegmentedTranscript:
         """The utterances after more frames; the arguments are those of `Transcript.step`."""
-        begun = self.transcript.forgotten() if self.ends else self.transcript
-        after = begun.step(log_probs, preview)
+        before = self.transcript.drop_committed() if self.ends else self.transcript
+        after = before.step(log_probs, preview)
         return replace(
             self,
             transcript=after,
@@ -86,12 +86,12 @@ class Utterances:
         )
 
 
-def _ended(heard: Transcript, endpoint: Endpoint) -> bool:
-    if not heard.words:
+def _ended(transcript: Transcript, endpoint: Endpoint) -> bool:
+    if not transcript.words:
         return False
-    settled_ms = heard.centre_ms + heard.frame_ms * (heard.frames - 0.5)
+    settled_ms = transcript.centre_ms + transcript.frame_ms * (transcript.frames - 0.5)
     return endpoint.reached(
-        speech_ms=settled_ms - heard.words[0].start_ms,
-        silence_ms=heard.frame_ms * heard.silent_frames,
-        between_words=heard.between_words,
+        speech_ms=settled_ms - transcript.words[0].start_ms,
+        silence_ms=transcript.frame_ms * transcript.silent_frames,
+        between_words=transcript.between_words,
     )

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import torch
 
+from nearfuture.budget import RecognizerConfig, deep_speech_2_deployed
 from nearfuture.export import export_bundle
 from nearfuture.layers import SequenceBatchNorm
-from nearfuture.model import Recognizer, RecognizerConfig, deep_speech_2_deployed
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle
 from nearfuture.runtime.precision import LOW_PRECISIONS
 from nearfuture.runtime.processor import offered

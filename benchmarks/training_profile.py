@@ -25,8 +25,9 @@ from _report import emit
 from rich.table import Table
 from torch import nn
 
+from nearfuture.budget import PRESETS
 from nearfuture.data.augmentation import Augmentation
-from nearfuture.model import PRESETS, Recognizer, ctc_loss
+from nearfuture.model import Recognizer, ctc_loss
 from nearfuture.training import TrainingOptions
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
@@ -45,8 +46,10 @@ class Subject:
         self.threads = threads
         self.model = Recognizer(PRESETS[preset]()).train()
         config = self.model.config
-        self.recordings = 0.05 * rng.standard_normal((ROWS, SECONDS * config.rate), np.float32)
-        self.lengths = torch.full((ROWS,), SECONDS * config.rate)
+        self.recordings = 0.05 * rng.standard_normal(
+            (ROWS, SECONDS * config.features.rate), np.float32
+        )
+        self.lengths = torch.full((ROWS,), SECONDS * config.features.rate)
         self.targets = rng.integers(1, len(config.symbols), (ROWS, SYMBOLS_A_ROW)).tolist()
         self.optimizer = Optimizer(self.model, TrainingOptions())
         self.average = Average(self.model, 0.999)
@@ -62,7 +65,7 @@ class Subject:
 
     def turn(self, number: int) -> None:
         torch.set_num_threads(self.threads)
-        rate, augmentation = self.model.config.rate, Augmentation()
+        rate, augmentation = self.model.config.features.rate, Augmentation()
         self.timed(
             "data",
             lambda: [

@@ -17,7 +17,7 @@ RUNTIME_AND_BELOW = {"runtime", "audio", "budget", "decoding", "text"}
 LEARNING = {"data", "training", "export", "model", "layers"}
 # Folder → folders that it may import, besides itself and `error`; None: anything.
 TABLE: dict[str, set[str] | None] = {
-    "budget": set(),
+    "budget": {"text"},
     "text": set(),
     "audio": set(),
     "decoding": {"text"},

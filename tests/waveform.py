@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from nearfuture.model import Recognizer, tiny
+from nearfuture.budget import tiny
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Event, Model
 
 RATE = 8000
@@ -78,7 +79,7 @@ def torch_log_probs(
     pcm = torch.zeros(len(rows), max(1, int(lengths.max())), 1, dtype=dtype)
     for b, row in enumerate(rows):
         pcm[b, : len(row), 0] = torch.from_numpy(np.array(row))
-    heads: tuple[int | None, ...] = model.config.frames or (None,)
+    heads = model.config.lookaheads
     with torch.inference_mode():
         outputs = {tau: model.at(tau)(pcm, lengths) for tau in heads}
     return {

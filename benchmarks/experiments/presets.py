@@ -23,7 +23,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from _report import emit
 
-from nearfuture.budget.presets import Preset
+from nearfuture.budget import Preset
 from nearfuture.data import Item, read_source
 from nearfuture.data.corpus import corpus_folder
 from nearfuture.data.item import probed

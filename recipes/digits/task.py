@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nearfuture.budget import RecognizerConfig
 from nearfuture.data import Limits, Utterance, contents, noises, room_responses
-from nearfuture.model import RecognizerConfig
 from nearfuture.training import Material
 from recipes.digits.strings import HELD_OUT, ConnectedDigits, DigitRecordings, symbols
 from recipes.digits.voices import corpus_strings, synthesised_strings
@@ -19,7 +19,7 @@ def training_data(config: RecognizerConfig, *, seed: int) -> Material:
         config: the model, whose sampling rate and frames the strings have to suit.
         seed: decides every batch.
     """
-    rate = config.rate
+    rate = config.features.rate
     recordings = DigitRecordings.load(rate=rate)
     corpus = corpus_strings("kokoro", rate=rate)
     voices = synthesised_strings(rate=rate, seed=seed)
@@ -29,7 +29,7 @@ def training_data(config: RecognizerConfig, *, seed: int) -> Material:
             others=[*corpus, *voices],
             noises=noises(rate),
             rooms=room_responses(rate),
-            limits=Limits(model=config.blueprint()),
+            limits=Limits(model=config),
             seed=seed,
         ),
         watched=recordings.strings(recordings.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),

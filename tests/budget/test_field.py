@@ -6,7 +6,7 @@ import math
 import pytest
 
 from nearfuture.budget import ReceptiveField
-from nearfuture.error import NearfutureError
+from tests.errors import refuses
 
 PADDED = [
     ReceptiveField(left=left, right=right, stride=stride)
@@ -109,19 +109,21 @@ def test_speech_frames_without_centring() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "code", "parameter", "value"),
     [
-        ({"left": -1}, "left=-1"),
-        ({"right": 0.5}, "right=0.5"),
-        ({"right": math.nan}, "right=nan"),
-        ({"stride": 0}, "stride=0"),
-        ({"block": 0}, "block=0"),
-        ({"block": 2, "stride": 2}, "stride 1"),
-        ({"block": 2, "padded": False}, "padded"),
-        ({"left": 1, "padded": False}, "left=1"),
-        ({"right": math.inf, "padded": False}, "right=inf"),
+        ({"left": -1}, "out_of_range", "left", -1),
+        ({"right": 0.5}, "out_of_range", "right", 0.5),
+        ({"right": math.nan}, "out_of_range", "right", math.nan),
+        ({"stride": 0}, "out_of_range", "stride", 0),
+        ({"block": 0}, "out_of_range", "block", 0),
+        ({"block": 2, "stride": 2}, "conflict", "block", "stride 1"),
+        ({"block": 2, "padded": False}, "conflict", "block", "padded"),
+        ({"left": 1, "padded": False}, "conflict", "padded", "left=1"),
+        ({"right": math.inf, "padded": False}, "conflict", "padded", "right=inf"),
     ],
 )
-def test_impossible_fields_are_refused_by_name(options: dict[str, float], message: str) -> None:
-    with pytest.raises(NearfutureError, match=message):
+def test_impossible_fields_are_refused_by_name(
+    options: dict[str, float], code: str, parameter: str, value: object
+) -> None:
+    with refuses(code, parameter, value):
         ReceptiveField(**options)  # type: ignore[arg-type]

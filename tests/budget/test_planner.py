@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from nearfuture.budget import Blueprint, largest_lookahead
+from nearfuture.budget import RecognizerConfig, largest_lookahead
 from nearfuture.error import NearfutureError
 
 HEADS = {0: 55.0, 4: 215.0, 8: 375.0, 19: 815.0}
@@ -16,9 +16,8 @@ HEADS = {0: 55.0, 4: 215.0, 8: 375.0, 19: 815.0}
 )
 def test_the_largest_head_that_fits(budget_ms: float, frames: int) -> None:
     assert largest_lookahead(budget_ms, HEADS) == frames
-    assert largest_lookahead(budget_ms, list(HEADS.items())) == frames
-    plan = Blueprint()
-    latencies = {head: plan.latency(head) for head in plan.heads}
+    config = RecognizerConfig()
+    latencies = {head: config.latency(head) for head in config.heads}
     assert largest_lookahead(budget_ms, latencies) == frames
 
 

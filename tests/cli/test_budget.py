@@ -110,15 +110,15 @@ def test_every_size_counts(capsys: Capture) -> None:
     default = report(capsys)
     for arguments in (
         ("--preset", "deep-speech-2-deployed"),
-        ("--frames", "0,4"),
+        ("--heads", "0,4"),
         ("--rate", "16000"),
         ("--window-ms", "20"),
         ("--hop-ms", "5"),
-        ("--mels", "80"),
-        ("--mels", "0"),
+        ("--mel-bins", "80"),
+        ("--mel-bins", "0"),
         ("--stack", "2"),
         ("--conv", "3,2,64"),
-        ("--no-project",),
+        ("--no-projection",),
         ("--cell", "lstm"),
         ("--hidden", "64"),
         ("--layers", "4"),
@@ -137,7 +137,7 @@ def test_every_size_counts(capsys: Capture) -> None:
     assert report(capsys, "--conv", "3,2,64", "--causal-conv") != convolution
     assert report(capsys, "--conv", "3,2,64,5,2") != convolution
     both = report(capsys, "--bidirectional")
-    assert report(capsys, "--bidirectional", "--merge", "sum") != both
+    assert report(capsys, "--bidirectional", "--merge", "concat") != both
     assert report(capsys, "--bidirectional", "--share-input") != both
 
 
@@ -146,13 +146,14 @@ def test_every_size_counts(capsys: Capture) -> None:
     [
         (("--budget", "40"), "below the smallest this model can keep, 55 ms"),
         (("--bidirectional", "--budget", "400"), "whole utterance"),
-        (("--merge", "concat"), "--merge"),
-        (("--share-input",), "--share-input"),
-        (("--causal-conv",), "--conv"),
-        (("--batch-norm",), "biases=1, not 2"),
-        (("--frames", "0,x"), "'0,x'"),
+        (("--merge", "concat"), "`merge`"),
+        (("--share-input",), "`share_input`"),
+        (("--causal-conv",), "`conv`"),
+        (("--batch-norm",), "biases=1`, not 2"),
+        (("--heads", "0,x"), "'0,x'"),
         (("--conv", "3,2"), "'3,2'"),
-        (("--bidirectional", "--frames", "4"), "waits for what is already there"),
+        (("--outputs", "0"), "not 0"),
+        (("--bidirectional", "--heads", "4"), "waits for what is already there"),
     ],
 )
 def test_mistakes_are_named(arguments: tuple[str, ...], message: str) -> None:

@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from nearfuture.budget import tiny
 from nearfuture.cli import main
-from nearfuture.model import Recognizer, tiny
+from nearfuture.model import Recognizer
 from nearfuture.runtime import load
 from nearfuture.training import Checkpoint, TrainingOptions, load_model
 from nearfuture.training.averaging import Average

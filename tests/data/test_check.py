@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfuture.budget import Blueprint
+from nearfuture.budget import RecognizerConfig
 from nearfuture.data import Limits, Report, Source, check, read_source
 from nearfuture.data.check import UNUSED
 from nearfuture.data.item import Item
@@ -115,7 +115,7 @@ def test_other_frames_allow_other_texts(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.wav", 0.5)
     write_text(tmp_path / "a.txt", "eighteen letters it")
     assert not check(tmp_path).ok
-    faster = Blueprint(stack=2)
+    faster = RecognizerConfig(stack=2)
     assert check(tmp_path, limits=Limits(model=faster)).ok
 
 

@@ -12,7 +12,7 @@ from safetensors.torch import load_file
 from nearfuture.audio import read, resample
 from nearfuture.data import read_manifest
 from nearfuture.decoding import Greedy, text
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, Event, Model, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.engine import Outputs
@@ -40,7 +40,7 @@ def model(source: Path) -> Model:
 @pytest.fixture(scope="module")
 def learned(source: Path) -> Recognizer:
     """The same weights in torch."""
-    recognizer = Recognizer(RecognizerConfig.from_json(load(source).manifest.architecture))
+    recognizer = Recognizer(load(source).manifest.architecture)
     recognizer.load_state_dict(load_file(source / "weights.safetensors"))
     return recognizer.eval()
 
@@ -142,7 +142,7 @@ def test_streaming_is_offline_in_float64(learned: Recognizer, clips: list[Sample
     exact = exact.double().eval()
     rng = np.random.default_rng(0)
     pcm = torch.from_numpy(clips[1]).double()[None, :, None]
-    for tau in learned.config.frames:
+    for tau in learned.config.heads:
         layer = exact.at(tau)
         with torch.inference_mode():
             expected, total = layer(pcm, torch.tensor([pcm.shape[1]]))

@@ -8,14 +8,14 @@ import onnx
 import pytest
 import torch
 
-from nearfuture.export import export_bundle
-from nearfuture.layers import SequenceBatchNorm
-from nearfuture.model import (
-    Recognizer,
+from nearfuture.budget import (
     RecognizerConfig,
     deep_speech_2_deployed,
     deep_speech_2_research,
 )
+from nearfuture.export import export_bundle
+from nearfuture.layers import SequenceBatchNorm
+from nearfuture.model import Recognizer
 from nearfuture.runtime import load
 from tests.waveform import assert_stream_equals_torch, signals
 
@@ -26,9 +26,7 @@ def settled(
     """A narrow model whose batch norms have seen some noise."""
     torch.manual_seed(0)
     shapes = tuple(dataclasses.replace(shape, channels=channels) for shape in config.convolutions)
-    model = Recognizer(
-        dataclasses.replace(config, rate=8000, convolutions=shapes, hidden=hidden, layers=layers)
-    )
+    model = Recognizer(config.replace(rate=8000, convolutions=shapes, hidden=hidden, layers=layers))
     features, n = model.features(0.1 * torch.randn(2, 8000, 1), torch.tensor([8000, 5000]))
     model.features.fit(features[0])
     for _ in range(5):

@@ -11,6 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from nearfuture.budget import RecognizerConfig
 from nearfuture.error import NearfutureError
 from nearfuture.export import bundle as exporting
 from nearfuture.export import export_bundle, verify
@@ -18,7 +19,7 @@ from nearfuture.export.offline import OfflineGraph
 from nearfuture.export.verification import TOLERANCE
 from nearfuture.export.weights import SMALLEST
 from nearfuture.layers import GRU, Bidirectional
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, OfflineEngine
 from tests import bundles
 from tests.bundles import FOLDER as COMMITTED
@@ -101,7 +102,7 @@ def test_the_graph_explains_its_own_state(bundle_folder: Path) -> None:
 def test_each_cell_runs_once_a_quantum(bundle_folder: Path, recognizer: Recognizer) -> None:
     graph = onnx.load(bundle_folder / "step.onnx", load_external_data=False).graph
     operators = [node.op_type for node in graph.node]
-    assert operators.count("Tanh") == recognizer.config.layers
+    assert operators.count("Tanh") == recognizer.config.recurrence.layers
     assert operators.count("LogSoftmax") == 1  # one output layer for all heads
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 
+from nearfuture.budget import deep_speech_2_deployed
 from nearfuture.error import NearfutureError
 from nearfuture.export import bundle as exporting
 from nearfuture.export import export_bundle, given_sounds, quantization, quantize
@@ -23,7 +24,7 @@ from nearfuture.export.comparison import compare
 from nearfuture.export.products import products
 from nearfuture.export.sounds import bundled_sounds
 from nearfuture.export.twin import GRAPHS, twin_files, write_twin
-from nearfuture.model import Recognizer, RecognizerConfig, deep_speech_2_deployed
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.engine import row
@@ -32,6 +33,7 @@ from nearfuture.runtime.processor import UnsupportedPrecision
 from tests.export.test_deep_speech_2 import settled
 from tests.prepared import prepared
 from tests.processor import OFFERED, offers
+from tests.recognizers import recognizer_config
 from tests.runtime.states import gather, scatter
 from tests.waveform import assert_same_bits, hear, signals
 
@@ -41,10 +43,11 @@ SPEECH = signals(1.5)["speech"]
 def wide() -> Recognizer:
     """Just wide enough that its products are worth it; its outputs have opinions."""
     torch.manual_seed(0)
-    config = RecognizerConfig(
-        symbols=tuple(" abcdefgh"), hidden=128, layers=1, frames=(0, 4), dropout=0.0
-    )
-    model = Recognizer(config).eval()
+    model = Recognizer(
+        recognizer_config(
+            symbols=tuple(" abcdefgh"), hidden=128, layers=1, heads=(0, 4), dropout=0.0
+        )
+    ).eval()
     with torch.no_grad():
         features, n = model.features(torch.from_numpy(SPEECH)[None, :, None], torch.tensor([12000]))
         model.features.fit(features[0, : int(n)])
@@ -81,9 +84,8 @@ def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def deep_speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Deep Speech 2's shape: its finish runs the cells several times with the same weights."""
-    config = dataclasses.replace(deep_speech_2_deployed(symbols=tuple("abc")), layers=2)
-    config = dataclasses.replace(config, frames=(3,))
-    model = settled(config, hidden=144, layers=2, channels=16)
+    deep = deep_speech_2_deployed(symbols=tuple("abc")).replace(heads=(3,))
+    model = settled(deep, hidden=144, layers=2, channels=16)
     folder = tmp_path_factory.mktemp("deep") / "deep"
     return from_elsewhere(exported(model, folder, precisions=OFFERED))
 
@@ -251,7 +253,7 @@ def test_other_cells_promise_nothing(folder: Path) -> None:
 
     assert sum(scale == pytest.approx(1 / 127) for scale in scales()) == 1
     values = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    values["architecture"]["cell"] = "rnn"
+    values["architecture"]["recurrence"]["cell"] = "rnn"
     (folder / "model.json").write_text(json.dumps(values), encoding="utf-8")
     quantize(folder, ["int8"])
     assert len(scales()) == 4

@@ -18,7 +18,7 @@ def stream(
     model: Recognizer, rows: list[np.ndarray], random: np.random.Generator, largest: int
 ) -> dict[int, list[np.ndarray]]:
     """Stream float64 rows side by side in ragged chunks of at most `largest` samples."""
-    step, heads = StepGraph(model), model.config.frames
+    step, heads = StepGraph(model), model.config.heads
     state: tuple[Tensor, ...] = tuple(step.start(len(rows)))
     lengths = np.array([len(row) for row in rows])
     read = np.zeros_like(lengths)
@@ -63,7 +63,7 @@ def test_any_partition_equals_forward_for_every_head(
 
 def test_a_tail_below_the_lookahead_is_not_lost(recognizer: Recognizer) -> None:
     model = copy.deepcopy(recognizer)
-    width = model.config.hidden
+    width = model.config.recurrence.hidden
     torch.manual_seed(1)
     model.encoder = Serial(*model.encoder, Convolution(width, width, left=1, right=2))
     model = model.double()

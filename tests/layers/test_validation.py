@@ -23,7 +23,8 @@ from nearfuture.layers import (
     validation,
 )
 from nearfuture.layers.state import batch_size
-from nearfuture.model import LogMel, Recognizer, RecognizerConfig
+from nearfuture.model import LogMel, Recognizer
+from tests.recognizers import recognizer_config
 
 X = torch.arange(24.0).reshape(2, 3, 4)
 LAYERS: dict[str, StreamingLayer] = {
@@ -125,7 +126,7 @@ def test_every_head_of_a_lookahead_refuses_what_is_no_batch() -> None:
 
 
 def test_a_recogniser_refuses_what_is_no_batch() -> None:
-    model = Recognizer(RecognizerConfig(symbols=tuple("ab"), hidden=4, layers=1)).eval()
+    model = Recognizer(recognizer_config(hidden=4, layers=1)).eval()
     features = torch.zeros(2, 8, model.features.output_size)
     with pytest.raises(NearfutureError, match="row 1 has a length of 9, but the batch has 8"):
         model(features, torch.tensor([8, 9]))

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from nearfuture.error import NearfutureError
-from nearfuture.model import ctc_loss, frames_needed
+from nearfuture.model import ctc_loss
+from nearfuture.text import frames_needed
 
 
 def uniform(frames: int, symbols: int = 3) -> Tensor:

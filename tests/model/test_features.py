@@ -64,7 +64,7 @@ def test_it_is_kaldis_fbank(rate: int, window: str, preemphasis: float) -> None:
     samples = speechlike(rate)
     bins = 40 if rate == 8000 else 80
     floor = float(np.finfo(np.float32).eps) / 32768**2
-    layer = LogMel(rate, bins=bins, window=window, preemphasis=preemphasis, floor=floor)
+    layer = LogMel(rate, mel_bins=bins, window=window, preemphasis=preemphasis, floor=floor)
     ours, theirs = of(layer, samples), kaldi(samples, rate, window, bins, preemphasis)
     assert ours.shape == theirs.shape
     np.testing.assert_allclose(ours, theirs, atol=2e-3)  # theirs is in float32
@@ -163,7 +163,7 @@ def test_the_declared_window_is_reached_and_not_exceeded(window: str) -> None:
 
 @pytest.mark.parametrize("window", WINDOWS)
 def test_the_laws(window: str) -> None:
-    laws.check(lambda: LogMel(1000, window_ms=16, hop_ms=6, bins=2, window=window, floor=1e-9))
+    laws.check(lambda: LogMel(1000, window_ms=16, hop_ms=6, mel_bins=2, window=window, floor=1e-9))
 
 
 # Values
@@ -243,9 +243,9 @@ def test_filters_are_triangles_that_add_up_to_one() -> None:
 @pytest.mark.parametrize(
     ("rate", "options", "message"),
     [
-        (11025, {}, "whole samples"),
+        (11025, {}, "275.625 samples"),
         (8000, {"hop_ms": 10.01}, "80.08 samples"),
-        (8000, {"bins": 200}, "200 mel bins are too many"),
+        (8000, {"mel_bins": 200}, "200 mel bins are too many"),
         (8000, {"window": "blackman"}, "one of hann, hamming, povey, rectangular"),
         (8000, {"low_hz": 4000.0}, "inside 0 to 4000 Hz"),
         (8000, {"low_hz": -1.0}, "-1 to 4000"),
@@ -257,7 +257,7 @@ def test_what_makes_no_features_is_refused(rate: int, options: dict, message: st
 
 
 def test_a_window_need_not_be_exact_in_milliseconds() -> None:
-    layer = LogMel(11025, window_ms=24.9433107, hop_ms=9.9773243)  # what `Blueprint` suggests
+    layer = LogMel(11025, window_ms=24.9433107, hop_ms=9.9773243)  # what the message suggests
     assert (layer.kernel, layer.stride) == (275, 110)
 
 

@@ -1,14 +1,17 @@
-"""Named recognisers: as large, as slow and as expensive as their plans of the same names."""
+"""Named recognisers: as large, as slow and as expensive as their configurations say."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from nearfuture.budget import algorithmic_latency, presets
-from nearfuture.error import NearfutureError
+from nearfuture.budget import (
+    PRESETS,
+    RecognizerConfig,
+    deep_speech_2_deployed,
+    deep_speech_2_research,
+)
 from nearfuture.layers import (
     GRU,
     RNN,
@@ -19,30 +22,26 @@ from nearfuture.layers import (
     SequenceBatchNorm,
     Serial,
 )
-from nearfuture.model import (
-    PRESETS,
-    Recognizer,
-    RecognizerConfig,
-    deep_speech_2_deployed,
-    deep_speech_2_research,
-)
+from nearfuture.model import Recognizer
+from tests.errors import refuses
 
 LARGE = ("deep-speech-2-research", "deep-speech-2-deployed")
 
 
 def built(config: RecognizerConfig) -> Recognizer:
     """Without its weights, where they would fill the memory."""
-    with torch.device("meta" if config.mel_bins is None else "cpu"):
+    with torch.device("meta" if config.features.mel_bins is None else "cpu"):
         return Recognizer(config)
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_plan_counts_the_frames_of_a_recording_as_the_model_does(name: str) -> None:
+def test_a_configuration_counts_the_frames_of_a_recording_as_the_model_does(name: str) -> None:
     config = PRESETS[name]()
-    model, plan = built(config), config.blueprint()
+    model = built(config)
     field = Serial(model.features, model.encoder).field
-    for samples in range(0, 3 * config.rate // 10, 7):
-        assert plan.frames_in(samples / config.rate) == field.total(samples)
+    rate = config.features.rate
+    for samples in range(0, 3 * rate // 10, 7):
+        assert config.frames_in(samples / rate) == field.total(samples)
 
 
 def parameters(model: nn.Module) -> int:
@@ -57,30 +56,20 @@ def variants() -> dict[str, RecognizerConfig]:
     return found | {f"research, {cell}": deep_speech_2_research(cell=cell) for cell in cells}
 
 
-def test_the_plans_have_the_same_names_and_sizes() -> None:
-    assert list(PRESETS) == list(presets.PRESETS)
-    for name, preset in PRESETS.items():
-        assert preset().blueprint() == presets.PRESETS[name]()
-    for causal in (False, True):
-        plan = presets.deep_speech_2_deployed(causal=causal)
-        assert deep_speech_2_deployed(causal=causal).blueprint() == plan
-
-
 @pytest.mark.parametrize("name", variants())
-def test_a_model_costs_and_waits_for_what_its_plan_says(name: str) -> None:
+def test_a_model_costs_and_waits_for_what_its_configuration_says(name: str) -> None:
     config = variants()[name]
-    model, plan = built(config), config.blueprint()
-    expected = sum(c.parameters for _, c in plan.costs(max(config.frames, default=None)))
+    model, rate = built(config), config.features.rate
+    expected = sum(cost.parameters for _, cost in config.costs(config.lookaheads[-1]))
     assert parameters(model) == expected
-    for tau in config.frames or (None,):
-        latency = algorithmic_latency(model.links(tau), rate=config.rate)
-        assert latency == plan.latency(tau)
-        assert latency.worst_ms * config.rate / 1000 == model.at(tau).field.right + 1
-        assert latency.frame_ms == config.frame_ms == plan.frame_ms == 40
-    if config.mel_bins is None:
+    for tau in config.lookaheads:
+        latency, field = config.latency(tau), model.at(tau).field
+        assert latency.worst_ms * rate / 1000 == field.right + 1
+        assert field.stride * 1000 / rate == latency.frame_ms == config.frame_ms == 40
+    if config.features.mel_bins is None:
         assert all(p.is_meta for p in model.parameters())
     else:
-        assert expected < (1_500_000 if config.bidirectional else 1_000_000)
+        assert expected < (1_500_000 if config.recurrence.bidirectional else 1_000_000)
 
 
 def test_deep_speech_2_as_deployed() -> None:
@@ -93,9 +82,6 @@ def test_deep_speech_2_as_deployed() -> None:
     assert [layer.output_size for layer in layers[6:]] == [2560] * 5
     assert layers[6].input_size == 32 * 41
     assert parameters(model.lookahead) == 51_200  # type: ignore[arg-type]
-    assert algorithmic_latency(model.links(19), rate=16000).worst_ms == 930
-    causal = built(deep_speech_2_deployed(causal=True))
-    assert algorithmic_latency(causal.links(19), rate=16000).worst_ms == 780
 
 
 @pytest.mark.parametrize("cell", ["gru", "rnn"])
@@ -116,8 +102,8 @@ def test_deep_speech_2_as_studied(cell: Any) -> None:
 
 
 def test_a_row_convolution_on_bidirectional_layers_is_refused_with_the_reason() -> None:
-    with pytest.raises(NearfutureError, match="has seen the whole future already"):
-        dataclasses.replace(deep_speech_2_research(), frames=(19,))
+    with refuses("conflict", "heads", "waits for what is already there"):
+        deep_speech_2_research().replace(heads=(19,))
 
 
 @pytest.mark.parametrize("name", PRESETS)

@@ -36,7 +36,7 @@ def test_log_mel_energies_are_its_bands() -> None:
     options = {"window_ms": 32.0, "hop_ms": 10.0, "floor": 1e-12}
     x, n = torch.from_numpy(sound(2000)).float()[None, :, None], torch.tensor([2000])
     linear, _ = LogSpectrum(8000, **options)(x, n)
-    mel, _ = LogMel(8000, bins=20, **options)(x, n)
+    mel, _ = LogMel(8000, mel_bins=20, **options)(x, n)
     bands = (linear.exp() @ mel_filters(20, 256, 8000).float()).log()
     torch.testing.assert_close(mel, bands, rtol=1e-3, atol=1e-3)
 
@@ -46,5 +46,5 @@ def test_the_laws() -> None:
 
 
 def test_a_window_that_is_no_whole_number_of_samples_is_refused() -> None:
-    with pytest.raises(NearfutureError, match="whole samples"):
+    with pytest.raises(NearfutureError, match=r"220\.5 samples"):
         LogSpectrum(11025)

@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 import torch
 
-from nearfuture.data import Utterance, load_utterances, read_source
-from nearfuture.laws.stream import streamed, whole
-from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
-from nearfuture.model import (
-    Recognizer,
+from nearfuture.budget import (
     RecognizerConfig,
     deep_speech_2_deployed,
     deep_speech_2_research,
 )
+from nearfuture.data import Utterance, load_utterances, read_source
+from nearfuture.laws.stream import streamed, whole
+from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
+from nearfuture.model import Recognizer
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import Trainer, TrainingOptions
 from nearfuture.training.part import padded
@@ -41,7 +41,7 @@ def narrow(preset: str) -> RecognizerConfig:
     """The same structure with fewer layers and channels, for telephone audio."""
     config = PRESETS[preset](symbols=symbols())
     shapes = tuple(dataclasses.replace(shape, channels=4) for shape in config.convolutions)
-    return dataclasses.replace(config, rate=8000, convolutions=shapes, hidden=48, layers=2)
+    return config.replace(rate=8000, convolutions=shapes, hidden=48, layers=2)
 
 
 @pytest.fixture(scope="module")

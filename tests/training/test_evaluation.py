@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from nearfuture.budget import RecognizerConfig
 from nearfuture.data import Utterance
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.training import evaluate
 from tests.training.tones import CONFIG, sentences, spoken
 
-SPACED = RecognizerConfig(
-    symbols=(" ", "a", "b", "c", "d"), hidden=8, layers=1, frames=(0, 2), mel_bins=20
-)
+SPACED = CONFIG.replace(symbols=(" ", "a", "b", "c", "d"))
 
 
 def model_of(config: RecognizerConfig, seed: int = 0) -> Recognizer:
@@ -53,7 +52,7 @@ def by_hand(model: Recognizer, head: int | None, one: Utterance) -> str:
 def test_it_is_decoding_by_hand(config: RecognizerConfig) -> None:
     model, utterances = model_of(config), sentences(9, seed=4)
     found = evaluate(model, utterances, batch_size=4)
-    assert tuple(found) == (config.frames or (None,))
+    assert tuple(found) == config.lookaheads
     written = set()
     for head, (words, characters) in found.items():
         heard = [by_hand(model, head, one) for one in utterances]

@@ -1,15 +1,14 @@
 """What is trained on, what is kept apart, and what is left out, from the sources' splits."""
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
 
+from nearfuture.budget import tiny
 from nearfuture.data import Limits
 from nearfuture.error import NearfutureError
-from nearfuture.model import tiny
 from nearfuture.training import Group
 from nearfuture.training.material import Material, Selection, recordings, select
 
@@ -168,7 +167,7 @@ def test_the_rate_is_said_and_that_recordings_have_more(
     tmp_path: Path, rate: int, more: bool
 ) -> None:
     chosen = chosen_from([listed(tmp_path / "in", [1.0] * 3)], seed=0)
-    config = dataclasses.replace(tiny(symbols=chosen.symbols), rate=rate)
+    config = tiny(symbols=chosen.symbols).replace(rate=rate)
     given = recordings(chosen, config, seed=0, batch_seconds=10.0, limits=LIMITS, group=Group())
     assert given.said[0].startswith(f"the models hear {rate} Hz")
     assert ("3 recordings of 3 would have more, up to 8000 Hz (--rate)" in given.said[0]) == more

@@ -1,20 +1,19 @@
 """What a streaming model takes over from its bidirectional teacher."""
 
-import dataclasses
-
 import pytest
 import torch
 
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.training.teacher import hears_alike, inherit
+from tests.recognizers import PLAIN, recognizer_config
 
-CONFIG = RecognizerConfig(symbols=tuple("ab"), hidden=12, layers=2, frames=(0, 3), mel_bins=20)
+CONFIG = recognizer_config(symbols=tuple("ab"), hidden=12, layers=2, heads=(0, 3), mel_bins=20)
 
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_a_model_begins_as_its_teacher_without_the_backward_direction(batch_norm: bool) -> None:
-    config = dataclasses.replace(CONFIG, batch_norm=batch_norm, dropout=0.0)
-    teacher, model = Recognizer(config.twin()), Recognizer(config)
+    changed = CONFIG.replace(dropout=0.0, **(PLAIN if batch_norm else {}))
+    teacher, model = Recognizer(changed.twin()), Recognizer(changed)
     teacher.features.fit(torch.randn(50, teacher.features.output_size))
     before = {name: value.clone() for name, value in model.state_dict().items()}
     inherit(model, teacher)
@@ -31,7 +30,7 @@ def test_a_model_begins_as_its_teacher_without_the_backward_direction(batch_norm
 
 
 def test_what_does_not_fit_is_left_alone() -> None:
-    teacher = Recognizer(dataclasses.replace(CONFIG, hidden=16).twin())
+    teacher = Recognizer(CONFIG.replace(hidden=16).twin())
     model = Recognizer(CONFIG)
     weight = "encoder.layers.2.inner.layers.1.weight_hh"
     before = model.get_parameter(weight).clone()
@@ -46,7 +45,7 @@ def test_features_are_alike_where_everything_that_makes_them_is() -> None:
     assert not hears_alike(teacher, model)
     inherit(model, teacher)
     assert hears_alike(teacher, model)
-    other = dataclasses.replace(CONFIG, mel_bins=24)
+    other = CONFIG.replace(mel_bins=24)
     assert not hears_alike(Recognizer(other), Recognizer(CONFIG))
     model.features.floor *= 10
     assert not hears_alike(teacher, model)

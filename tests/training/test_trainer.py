@@ -11,9 +11,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from nearfuture.budget import RecognizerConfig, tiny
 from nearfuture.data import Skipped, Utterance
 from nearfuture.error import NearfutureError
-from nearfuture.model import Recognizer, RecognizerConfig, tiny
+from nearfuture.model import Recognizer
 from nearfuture.training import (
     Batch,
     Batches,
@@ -29,6 +30,7 @@ from nearfuture.training import (
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.part import padded
 from nearfuture.training.teacher import inherit
+from tests.recognizers import PLAIN
 from tests.training.tones import CONFIG, LETTERS, Drawn, Listed, sentences, spoken
 
 OPTIONS = TrainingOptions(steps=12, learning_rate=1e-2, warmup=3, save_every=5)
@@ -75,7 +77,7 @@ def assert_same(one: dict[str, Tensor], two: dict[str, Tensor]) -> None:
 
 def test_ten_sentences_are_learnt_by_heart(tmp_path: Path) -> None:
     torch.manual_seed(0)
-    config = dataclasses.replace(tiny(symbols=tuple(LETTERS)), frames=(0, 2))
+    config = tiny(symbols=tuple(LETTERS)).replace(heads=(0, 2))
     options = TrainingOptions(steps=150, learning_rate=1e-2, warmup=10, save_every=1000)
     items = sentences(10)
     losses: list[float] = []
@@ -91,7 +93,7 @@ def test_ten_sentences_are_learnt_by_heart(tmp_path: Path) -> None:
 
 
 def test_the_loss_is_ctc_per_character_and_the_mean_over_heads(tmp_path: Path) -> None:
-    config = dataclasses.replace(CONFIG, dropout=0.0)
+    config = CONFIG.replace(dropout=0.0)
     one = trainer(tmp_path, Listed(sentences(3)), config=config)
     with torch.no_grad():
         one.model.features.mean.fill_(1e4)  # so far off that a blanked bin is what matters
@@ -140,7 +142,7 @@ def test_a_trained_model_keeps_its_statistics(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "config",
-    [CONFIG, CONFIG.twin(), dataclasses.replace(CONFIG, batch_norm=True)],
+    [CONFIG, CONFIG.twin(), CONFIG.replace(**PLAIN)],
     ids=["streaming", "twin", "batch norm"],
 )
 @pytest.mark.parametrize("cuts", [(1,), (5, 1, 3)])

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearfuture.data import Batch, Utterance
-from nearfuture.model import RecognizerConfig
+from tests.recognizers import recognizer_config
 
 LETTERS = {"a": (697, 1209), "b": (770, 1336), "c": (852, 1477), "d": (941, 1633)}
 RATE = 8000
-CONFIG = RecognizerConfig(
-    symbols=tuple(LETTERS), hidden=8, layers=1, frames=(0, 2), dropout=0.1, mel_bins=20
+CONFIG = recognizer_config(
+    symbols=tuple(LETTERS), hidden=8, layers=1, heads=(0, 2), dropout=0.1, mel_bins=20
 )
 
 

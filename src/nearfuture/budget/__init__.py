@@ -1,7 +1,9 @@
-"""What a model waits for and what it costs, before there is a model: pure Python."""
+"""What a recogniser is made of, what it waits for and what it costs: pure Python."""
 
-from nearfuture.budget.blueprint import Blueprint, ConvolutionShape
+from nearfuture.budget.component import ConvolutionConfig, FeatureConfig, RecurrenceConfig
+from nearfuture.budget.config import RecognizerConfig
 from nearfuture.budget.cost import (
+    GATES,
     Cell,
     Cost,
     Merge,
@@ -16,18 +18,32 @@ from nearfuture.budget.cost import (
 from nearfuture.budget.field import ReceptiveField
 from nearfuture.budget.latency import Latency, LatencyItem, algorithmic_latency
 from nearfuture.budget.planner import largest_lookahead
-from nearfuture.budget.presets import deep_speech_2_deployed, deep_speech_2_research
+from nearfuture.budget.presets import (
+    PRESETS,
+    Preset,
+    base,
+    deep_speech_2_deployed,
+    deep_speech_2_research,
+    small,
+    tiny,
+)
 
 __all__ = [
-    "Blueprint",
+    "GATES",
+    "PRESETS",
     "Cell",
-    "ConvolutionShape",
+    "ConvolutionConfig",
     "Cost",
+    "FeatureConfig",
     "Latency",
     "LatencyItem",
     "Merge",
+    "Preset",
     "ReceptiveField",
+    "RecognizerConfig",
+    "RecurrenceConfig",
     "algorithmic_latency",
+    "base",
     "batch_norm_cost",
     "convolution_cost",
     "deep_speech_2_deployed",
@@ -38,4 +54,6 @@ __all__ = [
     "linear_cost",
     "lookahead_cost",
     "recurrent_cost",
+    "small",
+    "tiny",
 ]

@@ -7,6 +7,7 @@ few operations per value of biases and activations are not.
 from dataclasses import dataclass
 from typing import Literal
 
+from nearfuture.budget.check import positive
 from nearfuture.error import NearfutureError
 
 Cell = Literal["rnn", "gru", "lstm"]
@@ -109,17 +110,21 @@ def recurrent_cost(
     >>> round(weights(160, bidirectional=True, merge="sum", share_input=True) / weights(160), 2)
     1.94
     """
-    _positive(input_size=input_size, hidden_size=hidden_size, layers=layers)
+    positive(input_size=input_size, hidden_size=hidden_size, layers=layers)
     if cell not in GATES:
-        raise NearfutureError(f"a cell is one of {', '.join(GATES)}, not {cell!r}")
-    if merge not in ("concat", "sum"):
-        raise NearfutureError(f"two directions merge by concat or sum, not {merge!r}")
-    if biases not in (0, 1, 2):
-        raise NearfutureError(f"a gate has 0, 1 or 2 biases, not {biases}")
-    if not bidirectional and (merge == "sum" or share_input):
         raise NearfutureError(
-            "one direction has nothing to merge or to share; ask for bidirectional=True"
+            f"`cell` must be one of {', '.join(GATES)}, not {cell!r}", parameter="cell"
         )
+    if merge not in ("concat", "sum"):
+        raise NearfutureError(f"`merge` must be concat or sum, not {merge!r}", parameter="merge")
+    if biases not in (0, 1, 2):
+        raise NearfutureError(
+            f"`biases` must be 0, 1 or 2 per gate, not {biases}",
+            code="out_of_range",
+            parameter="biases",
+        )
+    if not bidirectional and (merge == "sum" or share_input):
+        raise one_direction("share_input" if share_input else "merge")
     gates, directions = GATES[cell], 2 if bidirectional else 1
     inputs = 1 if share_input else directions  # copies of W and of its bias
     width = hidden_size * (directions if merge == "concat" else 1)
@@ -150,9 +155,13 @@ def lookahead_cost(size: int, frames: int, *, mixing: bool = False) -> Cost:
     >>> [recurrent_cost(cell, 2560, 2560, layers=5, biases=0).parameters for cell in ("rnn", "gru")]
     [65536000, 196608000]
     """
-    _positive(size=size)
+    positive(size=size)
     if frames < 0:
-        raise NearfutureError(f"a lookahead is 0 frames or more, not {frames}")
+        raise NearfutureError(
+            f"a lookahead must be 0 frames or more, not {frames}",
+            code="out_of_range",
+            parameter="frames",
+        )
     weights = size * (size if mixing else 1) * (frames + 1)
     return Cost(parameters=weights, flops_per_frame=2 * weights)
 
@@ -186,7 +195,7 @@ def convolution_cost(
     >>> convolution_cost(1, 32, 11, band_kernel=41, bands=81).parameters
     14464
     """
-    _positive(
+    positive(
         in_channels=in_channels,
         out_channels=out_channels,
         kernel=kernel,
@@ -209,7 +218,7 @@ def linear_cost(input_size: int, output_size: int, *, bias: bool = True) -> Cost
     >>> linear_cost(192, 29)
     Cost(parameters=5597, flops_per_frame=11136)
     """
-    _positive(input_size=input_size, output_size=output_size)
+    positive(input_size=input_size, output_size=output_size)
     weights = input_size * output_size
     return Cost(parameters=weights + output_size * bias, flops_per_frame=2 * weights)
 
@@ -225,7 +234,7 @@ def layer_norm_cost(size: int) -> Cost:
     >>> layer_norm_cost(192)
     Cost(parameters=384, flops_per_frame=1344)
     """
-    _positive(size=size)
+    positive(size=size)
     return Cost(parameters=2 * size, flops_per_frame=7 * size)
 
 
@@ -241,7 +250,7 @@ def batch_norm_cost(size: int) -> Cost:
     >>> batch_norm_cost(192)
     Cost(parameters=192, flops_per_frame=0)
     """
-    _positive(size=size)
+    positive(size=size)
     return Cost(parameters=size)
 
 
@@ -264,18 +273,24 @@ def features_cost(
     >>> features_cost(200, 40, dft_samples=256)
     Cost(parameters=0, flops_per_frame=113907)
     """
-    _positive(window_samples=window_samples, mels=1 if mels is None else mels)
+    positive(window_samples=window_samples, mels=1 if mels is None else mels)
     dft = window_samples if dft_samples is None else dft_samples
     if dft < window_samples:
         raise NearfutureError(
             f"a transform of {dft} samples loses a part of the window of {window_samples}; "
-            f"make dft_samples at least {window_samples}"
+            f"make `dft_samples` at least {window_samples}",
+            code="out_of_range",
+            parameter="dft_samples",
         )
     frequencies = dft // 2 + 1
     return Cost(flops_per_frame=frequencies * (4 * window_samples + 3 + 2 * (mels or 0)))
 
 
-def _positive(**sizes: int) -> None:
-    for name, size in sizes.items():
-        if size < 1:
-            raise NearfutureError(f"{name} counts from 1, not {size}")
+def one_direction(parameter: str) -> NearfutureError:
+    """The error of an option about two directions in a layer that has one."""
+    return NearfutureError(
+        f"`{parameter}` has no effect on layers of one direction; leave it out, or ask for "
+        f"`bidirectional=True`",
+        code="conflict",
+        parameter=parameter,
+    )

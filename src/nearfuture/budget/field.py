@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from nearfuture.budget.check import positive
 from nearfuture.error import NearfutureError
 
 
@@ -56,24 +57,28 @@ class ReceptiveField:
     chain: tuple[ReceptiveField, ...] = ()
 
     def __post_init__(self) -> None:
-        for reach in (self.left, self.right):
+        for side, reach in (("left", self.left), ("right", self.right)):
             if not (reach >= 0 and (math.isinf(reach) or reach == int(reach))):
                 raise NearfutureError(
-                    f"a receptive field reaches 0 or more whole frames to each side (or inf), "
-                    f"not left={self.left}, right={self.right}"
+                    f"`{side}` must be 0 or more whole frames, or inf, not {reach}",
+                    code="out_of_range",
+                    parameter=side,
                 )
-        if self.stride < 1 or self.block < 1:
-            raise NearfutureError(
-                f"stride and block count from 1, not stride={self.stride}, block={self.block}"
-            )
+        positive(stride=self.stride, block=self.block)
         if self.chain:
             return
         if self.block > 1 and (self.stride > 1 or not self.padded):
-            raise NearfutureError("a layer that emits in blocks has stride 1 and is padded")
+            raise NearfutureError(
+                "a layer that emits in blocks has stride 1 and is padded",
+                code="conflict",
+                parameter="block",
+            )
         if not self.padded and (self.left > 0 or math.isinf(self.right)):
             raise NearfutureError(
                 f"a complete window starts at its own frame and ends, so left=0 and right is "
-                f"finite, not left={self.left}, right={self.right}; count all of it in right"
+                f"finite, not left={self.left}, right={self.right}; count all of it in `right`",
+                code="conflict",
+                parameter="padded",
             )
 
     def emitted(self, n: int) -> int:

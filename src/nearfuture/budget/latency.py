@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nearfuture.budget.check import positive
 from nearfuture.budget.field import ReceptiveField
 from nearfuture.error import NearfutureError
 
@@ -129,14 +130,15 @@ def algorithmic_latency(
     [10.0, 50.0, 100.0, 200.0]
     """
     if not links:
-        raise NearfutureError("a latency needs at least one link")
-    if rate < 1:
-        raise NearfutureError(f"a rate counts frames per second from 1, not {rate}")
-    if not (0 <= resampler_ms < math.inf and 0 <= quantum_wait_ms < math.inf):
-        raise NearfutureError(
-            f"waits are 0 ms or more and finite, not resampler_ms={resampler_ms}, "
-            f"quantum_wait_ms={quantum_wait_ms}"
-        )
+        raise NearfutureError("a latency needs at least one link", parameter="links")
+    positive(rate=rate)
+    for name, ms in (("resampler_ms", resampler_ms), ("quantum_wait_ms", quantum_wait_ms)):
+        if not 0 <= ms < math.inf:
+            raise NearfutureError(
+                f"`{name}` must be 0 or more and finite, not {ms}",
+                code="out_of_range",
+                parameter=name,
+            )
     items = [LatencyItem("resampler", resampler_ms)]
     grouped, stride, reach = [], 1, 1.0  # the first sample lasts until it is over
     for name, field in links:

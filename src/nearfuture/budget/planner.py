@@ -1,7 +1,7 @@
 """From a promise in milliseconds to the head that keeps it."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from nearfuture.budget.latency import Latency
 from nearfuture.error import NearfutureError
@@ -11,7 +11,7 @@ _ROUNDING_MS = 1e-6
 
 def largest_lookahead(
     budget_ms: float,
-    heads: Mapping[int, Latency | float] | Iterable[tuple[int, Latency | float]],
+    heads: Mapping[int, Latency | float],
 ) -> int:
     """The largest lookahead whose worst-case algorithmic latency fits the budget.
 
@@ -19,8 +19,7 @@ def largest_lookahead(
 
     Args:
         budget_ms: the promise, in ms.
-        heads: for each lookahead in frames its latency, or the latency's worst case in ms; as a
-            mapping or as pairs.
+        heads: for each lookahead in frames its latency, or the latency's worst case in ms.
 
     Returns:
         The lookahead in frames.
@@ -39,10 +38,13 @@ def largest_lookahead(
     """
     worst_ms = {
         frames: latency.worst_ms if isinstance(latency, Latency) else latency
-        for frames, latency in dict(heads).items()
+        for frames, latency in heads.items()
     }
     if not worst_ms:
-        raise NearfutureError("there is no head to choose from: a model has at least one lookahead")
+        raise NearfutureError(
+            "there is no head to choose from: a model has at least one lookahead",
+            parameter="heads",
+        )
     fitting = [frames for frames, ms in worst_ms.items() if ms <= budget_ms + _ROUNDING_MS]
     if fitting:
         return max(fitting)
@@ -50,11 +52,15 @@ def largest_lookahead(
     if math.isinf(smallest):
         raise NearfutureError(
             f"no budget can be kept, not even {budget_ms:g} ms: this model reads the whole "
-            f"utterance before its first output; train a streaming model to have one"
+            f"utterance before its first output; train a streaming model to have one",
+            code="unsupported",
+            parameter="budget_ms",
         )
     # Rounded up, so that the budget that the message asks for is accepted.
     smallest = math.ceil(round(smallest * 1000, 3)) / 1000
     raise NearfutureError(
         f"a budget of {budget_ms:g} ms is below the smallest this model can keep, "
-        f"{smallest:.10g} ms; ask for {smallest:.10g} ms or more"
+        f"{smallest:.10g} ms; ask for {smallest:.10g} ms or more",
+        code="out_of_range",
+        parameter="budget_ms",
     )

@@ -1,49 +1,58 @@
-"""Named sizes, as functions: those of the recognisers that carry the same names."""
+"""Named recognisers, as functions of their vocabulary."""
 
 from collections.abc import Callable
 from typing import Literal
 
-from nearfuture.budget.blueprint import Blueprint, ConvolutionShape
+from nearfuture.budget.component import ConvolutionConfig, FeatureConfig, RecurrenceConfig
+from nearfuture.budget.config import RecognizerConfig
+from nearfuture.budget.cost import Cell
+from nearfuture.text import Vocabulary
 
 Preset = Literal["tiny", "base", "small", "deep-speech-2-research", "deep-speech-2-deployed"]
 """The names, as commands take them."""
 
+ENGLISH = Vocabulary.english().symbols
 
-def tiny() -> Blueprint:
-    """Two layers of 32, for tests and first steps.
 
-    >>> tiny().hidden
+def tiny(*, symbols: tuple[str, ...] = ENGLISH) -> RecognizerConfig:
+    """Two layers of 32: for tests and first steps; it learns little.
+
+    >>> tiny().recurrence.hidden
     32
     """
-    return Blueprint(hidden=32, layers=2)
+    recurrence = RecurrenceConfig(hidden=32, layers=2)
+    return RecognizerConfig(symbols=symbols, recurrence=recurrence, dropout=0.0)
 
 
-def base() -> Blueprint:
-    """Three layers of 96 for telephone audio: between `tiny` and `small`.
+def base(*, symbols: tuple[str, ...] = ENGLISH) -> RecognizerConfig:
+    """Three layers of 96: a few words in minutes of training.
 
-    >>> base().hidden
-    96
+    >>> base().recurrence.hidden, base().recurrence.layers
+    (96, 3)
     """
-    return Blueprint(hidden=96)
+    return RecognizerConfig(symbols=symbols, recurrence=RecurrenceConfig(hidden=96))
 
 
-def small() -> Blueprint:
-    """Three layers of 192 for telephone audio: what a `Blueprint` is unless told otherwise.
+def small(*, symbols: tuple[str, ...] = ENGLISH) -> RecognizerConfig:
+    """Three layers of 192, under a million parameters: a small vocabulary, live on any CPU.
 
-    >>> small() == Blueprint()
+    >>> small() == RecognizerConfig()
     True
     """
-    return Blueprint()
+    return RecognizerConfig(symbols=symbols)
 
 
-def deep_speech_2_deployed(*, causal: bool = False) -> Blueprint:
-    """The deployed model of Deep Speech 2, with two strides of 2 so that a frame is 40 ms.
+def deep_speech_2_deployed(
+    *, symbols: tuple[str, ...] = ENGLISH, causal: bool = False
+) -> RecognizerConfig:
+    """Deep Speech 2 as it was deployed: five GRU layers of 2560 and a lookahead of 19 frames.
 
-    Windows of 20 ms as in the paper, two convolutions over time and frequency, five GRU layers of
-    2560 and a lookahead of 19 frames; 16 kHz, batch normalisation, so one bias per gate. The
-    paper's 19 × 40 ms = 760 ms leave out the window and the convolutions.
+    A linear spectrum of 16 kHz audio in windows of 20 ms as in the paper, two convolutions over
+    time and frequency with two strides of 2, so that a frame is 40 ms, and batch normalisation, so
+    one bias per gate. The paper's 19 × 40 ms = 760 ms leave out the window and the convolutions.
 
     Args:
+        symbols: the vocabulary; English letters by default.
         causal: the context of the convolutions all on the left.
 
     Source: arXiv 1512.02595 §3.5 and §3.7.
@@ -54,68 +63,67 @@ def deep_speech_2_deployed(*, causal: bool = False) -> Blueprint:
     >>> latency.worst_ms, deep_speech_2_deployed(causal=True).latency(19).worst_ms
     (930.0, 780.0)
     """
-    return Blueprint(
-        rate=16000,
-        window_ms=20.0,
-        mels=None,
-        stack=1,
-        convolutions=_convolutions(causal),
-        project=False,
-        hidden=2560,
-        layers=5,
-        biases=1,
-        batch_norm=True,
-        layer_norm=False,
-        output_hidden=False,
-        heads=(19,),
-    )
+    recurrence = RecurrenceConfig(hidden=2560, layers=5, biases=1, layer_norm=False, residual=False)
+    return _deep_speech_2(symbols, causal, recurrence, heads=(19,))
 
 
-def deep_speech_2_research(*, causal: bool = False) -> Blueprint:
-    """The research model of Deep Speech 2: seven bidirectional layers, summed, with a shared `W`.
+def deep_speech_2_research(
+    *, symbols: tuple[str, ...] = ENGLISH, cell: Cell = "gru", causal: bool = False
+) -> RecognizerConfig:
+    """Deep Speech 2 as it was studied: seven bidirectional layers that share `W` and are summed.
 
     Features and convolutions are those of the deployed model. The paper prints numbers of
-    parameters rather than widths; seven plain RNN layers of 1760 have 65 million.
+    parameters rather than widths; seven plain RNN layers of 1760 have 65 million. It has no row
+    convolution: its backward direction has read the whole future already, so that a lookahead could
+    add nothing but its weights.
 
     Args:
+        symbols: the vocabulary; English letters by default.
+        cell: `rnn` is the paper's first choice, with a clipped ReLU.
         causal: the context of the convolutions all on the left.
 
     Source: arXiv 1512.02595 §3.
 
-    >>> plan = deep_speech_2_research()
-    >>> plan.latency(None).worst_ms
+    >>> deep_speech_2_research(cell="rnn").latency(None).worst_ms
     inf
     """
-    return Blueprint(
-        rate=16000,
-        window_ms=20.0,
-        mels=None,
-        stack=1,
-        convolutions=_convolutions(causal),
-        project=False,
+    recurrence = RecurrenceConfig(
+        cell=cell,
         hidden=1760,
         layers=7,
         biases=1,
         bidirectional=True,
-        merge="sum",
         share_input=True,
-        batch_norm=True,
         layer_norm=False,
-        output_hidden=False,
-        heads=(),
+        residual=False,
     )
+    return _deep_speech_2(symbols, causal, recurrence, heads=())
 
 
-def _convolutions(causal: bool) -> tuple[ConvolutionShape, ...]:
-    return tuple(
-        ConvolutionShape(
+def _deep_speech_2(
+    symbols: tuple[str, ...], causal: bool, recurrence: RecurrenceConfig, heads: tuple[int, ...]
+) -> RecognizerConfig:
+    convolutions = tuple(
+        ConvolutionConfig(
             kernel=11, stride=2, channels=32, band_kernel=bands, band_stride=2, causal=causal
         )
         for bands in (41, 21)
     )
+    return RecognizerConfig(
+        symbols=symbols,
+        features=FeatureConfig(rate=16000, window_ms=20.0, mel_bins=None),
+        stack=1,
+        convolutions=convolutions,
+        projection=False,
+        recurrence=recurrence,
+        batch_norm=True,
+        heads=heads,
+        output_hidden=False,
+        dropout=0.0,
+    )
 
 
-PRESETS: dict[Preset, Callable[[], Blueprint]] = {
+PRESETS: dict[Preset, Callable[..., RecognizerConfig]] = {
     "tiny": tiny,
     "base": base,
     "small": small,

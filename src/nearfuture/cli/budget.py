@@ -3,55 +3,176 @@
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, TypedDict
 
 from cyclopts import Parameter
 from rich.table import Table
 
 from nearfuture.budget import (
-    Blueprint,
+    PRESETS,
     Cell,
-    ConvolutionShape,
+    ConvolutionConfig,
     Cost,
     Latency,
     Merge,
+    Preset,
+    RecognizerConfig,
     largest_lookahead,
 )
-from nearfuture.budget.presets import PRESETS, Preset
 from nearfuture.cli.console import Console
 from nearfuture.error import NearfutureError
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
-Heads = Mapping[int | None, Latency]
-Costs = list[tuple[str, Cost]]
+Switch = Annotated[bool, Parameter(negative="")]
+
+
+@Parameter(name="*")
+class FeatureSizes(TypedDict, total=False):
+    """Sizes of the features.
+
+    Args:
+        rate: Samples per second.
+        window_ms: Length of a spectral window in ms.
+        hop_ms: From one window to the next in ms.
+        mel_bins: Mel bands per window; 0 for the power of every frequency.
+    """
+
+    rate: int
+    window_ms: float
+    hop_ms: float
+    mel_bins: int
+
+
+@Parameter(name="*")
+class RecurrenceSizes(TypedDict, total=False):
+    """Sizes of the recurrent layers.
+
+    Args:
+        cell: The recurrent cell.
+        hidden: Width of each recurrent state.
+        layers: Recurrent layers.
+        biases: Biases per gate: 2 as torch stores them, 1 in the textbooks, 0 to count weights.
+        bidirectional: Each layer also runs from the end of the utterance to its start.
+        merge: How two directions meet.
+        share_input: Two directions share their input weights.
+        layer_norm: A layer normalisation below each recurrent layer, and one above them all.
+    """
+
+    cell: Cell
+    hidden: int
+    layers: int
+    biases: int
+    bidirectional: Switch
+    merge: Merge
+    share_input: Switch
+    layer_norm: bool
+
+
+@Parameter(name="*")
+class OtherSizes(TypedDict, total=False):
+    """Sizes of everything else.
+
+    Args:
+        stack: Consecutive spectra that are read as one frame.
+        projection: A linear layer below the recurrent layers, to their width.
+        batch_norm: A batch normalisation on each convolution and input projection; its shift is
+            their one bias.
+        mixing: Lookaheads of whole matrices instead of one weight per channel.
+        output_hidden: A linear layer more below the output.
+    """
+
+    stack: int
+    projection: bool
+    batch_norm: bool
+    mixing: Switch
+    output_hidden: bool
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Sizes:
+    """Changes to the sizes of a preset.
+
+    Args:
+        heads: Lookahead in frames of each head: "0,4,8,19".
+        conv: A convolution below the recurrent layers, "kernel,stride,channels" in frames;
+            two more numbers, the kernel and stride over frequency bands, make it 2-D. Repeat it
+            for more of them.
+        causal_conv: Pad the convolutions on the left only, so that they look at no future.
+        outputs: Symbols, the blank included.
+    """
+
+    features: FeatureSizes | None = None
+    recurrence: RecurrenceSizes | None = None
+    others: OtherSizes | None = None
+    heads: str | None = None
+    conv: Annotated[list[str] | None, Parameter(negative="")] = None
+    causal_conv: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    outputs: int | None = None
+
+    def applied(self, preset: RecognizerConfig) -> RecognizerConfig:
+        """Change what is asked for."""
+        changes: dict[str, Any] = {
+            **(self.features or {}),
+            **(self.recurrence or {}),
+            **(self.others or {}),
+        }
+        if "mel_bins" in changes:
+            changes["mel_bins"] = changes["mel_bins"] or None
+        if self.heads is not None:
+            changes["heads"] = _numbers("heads", self.heads)
+        elif changes.get("bidirectional"):
+            changes["heads"] = ()
+        if self.outputs is not None:
+            if self.outputs < 1:
+                raise NearfutureError(
+                    f"`outputs` must be 1 or more, not {self.outputs}",
+                    code="out_of_range",
+                    parameter="outputs",
+                )
+            changes["symbols"] = tuple(map(chr, range(1, self.outputs)))  # any: they are counted
+        shapes = preset.convolutions if self.conv is None else tuple(map(_convolution, self.conv))
+        if self.causal_conv and not shapes:
+            raise NearfutureError(
+                "`causal_conv` has no effect without `conv`",
+                code="conflict",
+                parameter="causal_conv",
+            )
+        changes["convolutions"] = tuple(replace(each, causal=self.causal_conv) for each in shapes)
+        return preset.replace(**changes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Price:
+    """What a model waits for and what it costs.
+
+    Attributes:
+        config: the model.
+        heads: the latency of each head.
+        costs: of each layer, while the head `running` runs.
+        running: the lookahead of that head.
+        budget_ms: the promise, if one is asked for.
+        chosen: the largest lookahead that keeps it.
+    """
+
+    config: RecognizerConfig
+    heads: Mapping[int | None, Latency]
+    costs: list[tuple[str, Cost]]
+    running: int | None
+    budget_ms: float | None
+    chosen: int | None
+
+    @property
+    def total(self) -> Cost:
+        """The cost of the whole model."""
+        return sum((cost for _, cost in self.costs), Cost())
 
 
 def budget(
     *,
     preset: Preset = "small",
     budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
-    frames: str | None = None,
-    rate: int | None = None,
-    window_ms: float | None = None,
-    hop_ms: float | None = None,
-    mels: int | None = None,
-    stack: int | None = None,
-    conv: Annotated[list[str] | None, Parameter(negative="")] = None,
-    causal_conv: Flag = False,
-    project: bool | None = None,
-    cell: Cell | None = None,
-    hidden: int | None = None,
-    layers: int | None = None,
-    biases: int | None = None,
-    bidirectional: Flag = False,
-    merge: Merge | None = None,
-    share_input: Flag = False,
-    batch_norm: bool | None = None,
-    layer_norm: bool | None = None,
-    mixing: Flag = False,
-    output_hidden: bool | None = None,
-    outputs: int | None = None,
+    sizes: Sizes | None = None,
     resampler_ms: float = 0.0,
     quantum_wait_ms: float = 0.0,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
@@ -63,102 +184,56 @@ def budget(
     Args:
         preset: The sizes to start from.
         budget_ms: A promise in ms; picks the largest lookahead that keeps it.
-        frames: Lookaheads in frames, a head each: "0,4,8,19".
-        rate: Samples per second.
-        window_ms: Length of a spectral window in ms.
-        hop_ms: From one window to the next in ms.
-        mels: Mel bands per window; 0 for the power spectrum itself.
-        stack: Consecutive frames that are read as one.
-        conv: A convolution below the recurrent layers, "kernel,stride,channels" in frames;
-            two more numbers, the kernel and stride over frequency bands, make it 2-D. Repeat it
-            for more of them.
-        causal_conv: Pad the convolutions on the left only, so that they look at no future.
-        project: A linear layer below the recurrent layers, to their width.
-        cell: The recurrent cell.
-        hidden: Width of each recurrent state.
-        layers: Recurrent layers.
-        biases: Biases per gate: 2 as torch stores them, 1 in the textbooks, 0 to count weights.
-        bidirectional: Each layer also runs from the end of the utterance to its start.
-        merge: How two directions meet; concat unless said otherwise.
-        share_input: Two directions share their input weights.
-        batch_norm: A batch normalisation on each convolution and input projection; its shift is
-            their one bias.
-        layer_norm: A layer normalisation below each recurrent layer, and one above them all.
-        mixing: Lookaheads of whole matrices instead of one weight per channel.
-        output_hidden: A linear layer more below the output.
-        outputs: Symbols, the blank included.
+        sizes: What to change.
         resampler_ms: Right context of a resampler in front, in ms.
         quantum_wait_ms: Longest wait for a quantum of audio to fill, in ms.
         as_json: Print one JSON object instead of tables.
     """
-    start = PRESETS[preset]()
-    if not (bidirectional or start.bidirectional) and (merge is not None or share_input):
-        raise NearfutureError("--merge and --share-input have no effect without --bidirectional")
-    sizes = {
-        "rate": rate,
-        "window_ms": window_ms,
-        "hop_ms": hop_ms,
-        "stack": stack,
-        "project": project,
-        "cell": cell,
-        "hidden": hidden,
-        "layers": layers,
-        "biases": biases,
-        "merge": merge,
-        "batch_norm": batch_norm,
-        "layer_norm": layer_norm,
-        "output_hidden": output_hidden,
-        "outputs": outputs,
-    }
-    changes: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
-    flags = {"bidirectional": bidirectional, "share_input": share_input, "mixing": mixing}
-    changes |= {name: True for name, given in flags.items() if given}
-    if mels is not None:
-        changes["mels"] = mels or None
-    if frames is not None:
-        changes["heads"] = _numbers("--frames", frames)
-    elif bidirectional:
-        changes["heads"] = ()
-    convolutions = start.convolutions if conv is None else tuple(map(_convolution, conv))
-    if causal_conv and not convolutions:
-        raise NearfutureError("--causal-conv has no effect without --conv")
-    convolutions = tuple(replace(shape, causal=causal_conv) for shape in convolutions)
-    plan = replace(start, convolutions=convolutions, **changes)
-
+    config = (sizes or Sizes()).applied(PRESETS[preset]())
     heads = {
-        head: plan.latency(head, resampler_ms=resampler_ms, quantum_wait_ms=quantum_wait_ms)
-        for head in (plan.heads or (None,))
+        head: config.latency(head, resampler_ms=resampler_ms, quantum_wait_ms=quantum_wait_ms)
+        for head in config.lookaheads
     }
     chosen = None
     if budget_ms is not None:
         chosen = largest_lookahead(budget_ms, {head or 0: lat for head, lat in heads.items()})
-    running = chosen if chosen is not None else max(plan.heads, default=None)
-    costs = list(plan.costs(running))
+    running = chosen if chosen is not None else max(config.heads, default=None)
+    price = Price(
+        config=config,
+        heads=heads,
+        costs=list(config.costs(running)),
+        running=running,
+        budget_ms=budget_ms,
+        chosen=chosen,
+    )
     if as_json:
-        print(json.dumps(_report(plan, heads, costs, budget_ms, chosen), ensure_ascii=False))
+        print(json.dumps(_report(price), ensure_ascii=False))
         return
     console = Console(highlight=False)
-    console.print(_headline(plan), _latency_table(heads, chosen), _cost_table(plan, costs, running))
-    for note in _notes(plan, heads, budget_ms, chosen):
+    console.print(_headline(config), _latency_table(heads, chosen), _cost_table(price))
+    for note in _notes(price):
         console.print(f"• {note}")
 
 
-def _numbers(flag: str, text: str) -> tuple[int, ...]:
+def _numbers(parameter: str, text: str) -> tuple[int, ...]:
     try:
         return tuple(int(part) for part in text.split(","))
     except ValueError:
-        raise NearfutureError(f"{flag} takes whole numbers between commas, not {text!r}") from None
+        raise NearfutureError(
+            f"`{parameter}` takes whole numbers between commas, not {text!r}", parameter=parameter
+        ) from None
 
 
-def _convolution(text: str) -> ConvolutionShape:
-    numbers = _numbers("--conv", text)
+def _convolution(text: str) -> ConvolutionConfig:
+    numbers = _numbers("conv", text)
     if len(numbers) not in (3, 5):
         raise NearfutureError(
-            f"--conv takes kernel,stride,channels or kernel,stride,channels,band kernel,band "
-            f"stride, not {text!r}"
+            f"`conv` takes kernel,stride,channels or kernel,stride,channels,band kernel,band "
+            f"stride, not {text!r}",
+            parameter="conv",
         )
     band_kernel, band_stride = numbers[3:] or (None, 1)
-    return ConvolutionShape(
+    return ConvolutionConfig(
         kernel=numbers[0],
         stride=numbers[1],
         channels=numbers[2],
@@ -167,18 +242,19 @@ def _convolution(text: str) -> ConvolutionShape:
     )
 
 
-def _headline(plan: Blueprint) -> str:
-    bands = "power spectrum" if plan.mels is None else f"{plan.mels} mel bands"
-    directions = "bidirectional " if plan.bidirectional else ""
-    stacked = f", {plan.stack} read as one" if plan.stack > 1 else ""
+def _headline(config: RecognizerConfig) -> str:
+    features, recurrence = config.features, config.recurrence
+    bands = "power spectrum" if features.mel_bins is None else f"{features.mel_bins} mel bands"
+    directions = "bidirectional " if recurrence.bidirectional else ""
+    stacked = f", {config.stack} read as one" if config.stack > 1 else ""
     return (
-        f"[bold]{plan.layers} × {directions}{plan.cell.upper()}-{plan.hidden}[/bold] on "
-        f"{plan.rate / 1000:g} kHz audio, windows of {plan.window_ms:g} ms every "
-        f"{plan.hop_ms:g} ms, {bands}{stacked}: a frame is {plan.frame_ms:g} ms\n"
+        f"[bold]{recurrence.layers} × {directions}{recurrence.cell.upper()}-{recurrence.hidden}"
+        f"[/bold] on {features.rate / 1000:g} kHz audio, windows of {features.window_ms:g} ms "
+        f"every {features.hop_ms:g} ms, {bands}{stacked}: a frame is {config.frame_ms:g} ms\n"
     )
 
 
-def _latency_table(heads: Heads, chosen: int | None) -> Table:
+def _latency_table(heads: Mapping[int | None, Latency], chosen: int | None) -> Table:
     table = Table(title="Algorithmic latency in ms", title_justify="left")
     table.add_column("waits for")
     for head in heads:
@@ -198,17 +274,17 @@ def _latency_table(heads: Heads, chosen: int | None) -> Table:
     return table
 
 
-def _cost_table(plan: Blueprint, costs: Costs, running: int | None) -> Table:
-    head = "" if running is None else f" (while the head τ = {running} runs)"
+def _cost_table(price: Price) -> Table:
+    head = "" if price.running is None else f" (while the head τ = {price.running} runs)"
     table = Table(title=f"\nCost{head}", title_justify="left")
     table.add_column("layer")
     for column in ("parameters", "MFLOP / frame", "MFLOP / s"):
         table.add_column(column, justify="right")
-    for name, cost in costs:
-        table.add_row(name, *_cells(cost, plan.frame_ms))
+    frame_ms = price.config.frame_ms
+    for name, cost in price.costs:
+        table.add_row(name, *_cells(cost, frame_ms))
     table.add_section()
-    total = sum((cost for _, cost in costs), Cost())
-    table.add_row("total", *_cells(total, plan.frame_ms), style="bold")
+    table.add_row("total", *_cells(price.total, frame_ms), style="bold")
     return table
 
 
@@ -226,16 +302,16 @@ def _ms(ms: float) -> str:
     return f"{ms:,.6g}" if ms else "–"
 
 
-def _notes(plan: Blueprint, heads: Heads, budget_ms: float | None, chosen: int | None) -> list[str]:
+def _notes(price: Price) -> list[str]:
+    config, heads = price.config, price.heads
     notes = []
-    if chosen is not None:
-        notes.append(
-            f"A budget of {budget_ms:g} ms: τ = {chosen}, {_ms(heads[chosen].worst_ms)} ms."
-        )
-    if plan.bidirectional:
+    if price.chosen is not None:
+        worst_ms = _ms(heads[price.chosen].worst_ms)
+        notes.append(f"A budget of {price.budget_ms:g} ms: τ = {price.chosen}, {worst_ms} ms.")
+    if config.recurrence.bidirectional:
         lengths = [f"{s} s: {heads[None].within(s * 1000):,.0f} ms" for s in (1, 5, 20)]
         notes.append(f"The latency is the utterance's length ({', '.join(lengths)}).")
-    if plan.convolutions and plan.frame_ms == 40 and 19 in plan.heads:
+    if config.convolutions and config.frame_ms == 40 and 19 in config.heads:
         front_end_ms = sum(
             item.ms for item in heads[19].items if item.name.startswith(("window", "convolution"))
         )
@@ -245,17 +321,16 @@ def _notes(plan: Blueprint, heads: Heads, budget_ms: float | None, chosen: int |
             f"prints it; its own time strides of 2, 1 and 1 make frames of 20 ms.)"
         )
     notes.append("Latency is algorithmic: computing comes on top. A multiply-add is 2 FLOPs.")
-    if len(plan.heads) > 1:
+    if len(heads) > 1:
         notes.append(
             "Parameters are those of all heads together; FLOPs those of the one that runs."
         )
     return notes
 
 
-def _report(
-    plan: Blueprint, heads: Heads, costs: Costs, budget_ms: float | None, chosen: int | None
-) -> dict[str, Any]:
+def _report(price: Price) -> dict[str, Any]:
     """Everything the tables say; a wait for the end of the utterance is null."""
+    frame_ms = price.config.frame_ms
 
     def finite(ms: float) -> float | None:
         return None if math.isinf(ms) else round(ms, 6)
@@ -264,11 +339,11 @@ def _report(
         return {
             "parameters": cost.parameters,
             "flops_per_frame": cost.flops_per_frame,
-            "flops_per_second": cost.flops_per_second(plan.frame_ms),
+            "flops_per_second": cost.flops_per_second(frame_ms),
         }
 
     return {
-        "frame_ms": plan.frame_ms,
+        "frame_ms": frame_ms,
         "heads": [
             {
                 "frames": head,
@@ -279,10 +354,10 @@ def _report(
                     for item in latency.items
                 ],
             }
-            for head, latency in heads.items()
+            for head, latency in price.heads.items()
         ],
-        "layers": [{"name": name, **amounts(cost)} for name, cost in costs],
-        "total": amounts(sum((cost for _, cost in costs), Cost())),
-        "budget_ms": budget_ms,
-        "chosen_frames": chosen,
+        "layers": [{"name": name, **amounts(cost)} for name, cost in price.costs],
+        "total": amounts(price.total),
+        "budget_ms": price.budget_ms,
+        "chosen_frames": price.chosen,
     }

@@ -125,13 +125,14 @@ def check_(
         every: Name every file, not only the first few of each kind.
         as_json: Print everything as JSON instead.
     """
-    from nearfuture.budget import Blueprint
+    from nearfuture.budget import FeatureConfig, RecognizerConfig
     from nearfuture.data.check import check
     from nearfuture.data.limits import LONGEST_S, Limits
     from nearfuture.data.source import read_source
 
     # The features that all presets share: a window 15 ms longer than a frame.
-    model = Blueprint(window_ms=frame_ms + 15.0, hop_ms=frame_ms, stack=1)
+    features = FeatureConfig(window_ms=frame_ms + 15.0, hop_ms=frame_ms)
+    model = RecognizerConfig(features=features, stack=1)
     limits = Limits(longest_s=LONGEST_S if longest is None else longest, model=model)
     symbols = None if vocabulary is None else _symbols(vocabulary)
     with _progress() as show:

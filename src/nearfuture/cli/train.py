@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from rich.table import Table
 from rich.text import Text
 
-from nearfuture.budget.presets import Preset
+from nearfuture.budget import Preset
 from nearfuture.cli.console import Console
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.cli.telling import Bars, Lines

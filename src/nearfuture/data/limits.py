@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nearfuture.budget import Blueprint
+from nearfuture.budget import RecognizerConfig
 from nearfuture.error import NearfutureError
 from nearfuture.text import counted, frames_needed
 
@@ -38,7 +38,7 @@ the limit')
     """
 
     longest_s: float = LONGEST_S
-    model: Blueprint = field(default_factory=Blueprint)
+    model: RecognizerConfig = field(default_factory=RecognizerConfig)
 
     def __post_init__(self) -> None:
         if not self.longest_s > 0:

@@ -14,7 +14,7 @@ from typing import Any
 import onnx
 import torch
 
-from nearfuture.budget import ReceptiveField, algorithmic_latency
+from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
 from nearfuture.export.offline import OfflineGraph
 from nearfuture.export.quantization import check_precisions, quantize
@@ -131,16 +131,14 @@ def _write(
         description=description,
         kind="bidirectional" if model.lookahead is None else "streaming",
         vocabulary=model.vocabulary,
-        rate=config.rate,
+        rate=config.features.rate,
         frame_ms=config.frame_ms,
-        centre_ms=(window.right + 1) / 2 * 1000 / config.rate,
+        centre_ms=(window.right + 1) / 2 * 1000 / config.features.rate,
         quantum_samples=quantum,
         first_quantum_samples=first,
-        heads={
-            tau: algorithmic_latency(model.links(tau), rate=config.rate) for tau in config.frames
-        },
+        heads={tau: config.latency(tau) for tau in config.heads},
         parameters=sum(parameter.numel() for parameter in model.parameters()),
-        architecture=config.to_json(),
+        architecture=config,
         training=training,
         files={path.name: _stored(path) for path in sorted(folder.iterdir())},
     )
@@ -174,18 +172,18 @@ def quantum_samples(model: Recognizer) -> tuple[int, int]:
     A quantum makes exactly one more frame possible. The first is what is left of the first frame's
     window when whole quanta are taken off, so that every later one ends where a frame appears.
 
-    >>> from nearfuture.model import tiny
+    >>> from nearfuture.budget import tiny
     >>> quantum_samples(Recognizer(tiny()))
     (320, 120)
     """
     if model.lookahead is None:
         return 0, 0
-    field = model.at(min(model.config.frames)).field
+    field = model.at(min(model.config.heads)).field
     return field.stride, int(field.needed(0)) % field.stride or field.stride
 
 
 def _streaming(model: Recognizer, quantum: int, first: int) -> dict[str, onnx.ModelProto]:
-    heads = model.config.frames
+    heads = model.config.heads
     step = StepGraph(model)
     leaves = step.leaves()
     batch = {0: "batch"}

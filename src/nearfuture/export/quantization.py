@@ -108,7 +108,7 @@ def _largest(
     """The largest activation of every weight, whichever graph multiplies with it."""
     read: dict[tuple[str, str], str] = {}
     bounded: set[str] = set()
-    gated = bundle.manifest.architecture.get("cell") in ("gru", "lstm")
+    gated = bundle.manifest.architecture.recurrence.cell in ("gru", "lstm")
     for name, model in graphs.items():
         inside = within_one(model.graph) if gated else set()
         for product in replaceable(model.graph, "int8"):

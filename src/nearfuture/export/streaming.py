@@ -24,7 +24,7 @@ class StepGraph(nn.Module):
     Args:
         model: a streaming recogniser in eval mode.
 
-    >>> from nearfuture.model import tiny
+    >>> from nearfuture.budget import tiny
     >>> graph = StepGraph(Recognizer(tiny()).eval())
     >>> y, n, *_ = graph(torch.zeros(2, 440, 1), torch.tensor([440, 439]), *graph.start(2))
     >>> tuple(y.shape), n.tolist()
@@ -69,7 +69,7 @@ class FinishGraph(nn.Module):
     Args:
         model: a streaming recogniser in eval mode.
 
-    >>> from nearfuture.model import tiny
+    >>> from nearfuture.budget import tiny
     >>> graph = FinishGraph(Recognizer(tiny()).eval())
     >>> [tuple(y.shape) for y in graph(*StepGraph(graph.model).start(2))[::2]]
     [(2, 0, 29), (2, 4, 29), (2, 8, 29), (2, 19, 29)]

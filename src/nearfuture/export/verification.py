@@ -38,7 +38,7 @@ def verify(model: Recognizer, folder: Path) -> float:
         NearfutureError: if it exceeds `TOLERANCE`, or the number of frames differs.
     """
     random = np.random.default_rng(0)
-    longest = _SECONDS * model.config.rate
+    longest = _SECONDS * model.config.features.rate
     lengths = np.array([longest, longest * 2 // 3 + 1, longest // 7, 0], np.int64)
     loudness = np.array([0.1, 0.5, 0.01, 0.1])
     pcm = (loudness[:, None] * random.standard_normal((4, longest))).clip(-1, 1).astype(np.float32)

@@ -12,6 +12,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from nearfuture.budget import FeatureConfig
 from nearfuture.error import NearfutureError
 from nearfuture.layers import Windowed
 
@@ -96,20 +97,12 @@ class _Spectrum(Windowed):
         window: str,
         preemphasis: float,
         floor: float,
-        bins: int | None = None,
+        mel_bins: int | None = None,
     ) -> None:
-        samples, hop = rate * window_ms / 1000, rate * hop_ms / 1000
-        # As `Blueprint` has it: milliseconds that a person can write need not be exact.
-        if max(abs(samples - round(samples)), abs(hop - round(hop))) > 1e-3:
-            raise NearfutureError(
-                f"at {rate} Hz a window of {window_ms} ms and a hop of {hop_ms} ms are "
-                f"{samples:g} and {hop:g} samples: choose lengths that are whole samples"
-            )
-        kernel = round(samples)
-        # Mel filters are laid over a transform of 2ᵏ points, as in Kaldi.
-        self.fft_size = kernel if bins is None else 1 << (kernel - 1).bit_length()
-        bins = kernel // 2 + 1 if bins is None else bins
-        super().__init__(1, bins, right=kernel - 1, stride=round(hop), padded=False)
+        config = FeatureConfig(rate=rate, window_ms=window_ms, hop_ms=hop_ms, mel_bins=mel_bins)
+        kernel, bins = config.window_samples, config.bins
+        self.fft_size = config.fft_size
+        super().__init__(1, bins, right=kernel - 1, stride=config.hop_samples, padded=False)
         self.rate, self.floor = rate, floor
         dtype = torch.get_default_dtype()
         self.preemphasis = preemphasis
@@ -200,7 +193,7 @@ class LogMel(_Spectrum):
         rate: samples per second; input is (B, N, 1) in [-1, 1].
         window_ms: window length.
         hop_ms: distance of windows.
-        bins: M, features out.
+        mel_bins: M, features out.
         window: `hann` is periodic, so that the last sample of the window counts; `hamming`, `povey`
             and `rectangular` are Kaldi's, which are symmetric.
         preemphasis: a in `x_i - a x_{i-1}`.
@@ -226,7 +219,7 @@ class LogMel(_Spectrum):
         *,
         window_ms: float = 25.0,
         hop_ms: float = 10.0,
-        bins: int = 40,
+        mel_bins: int = 40,
         window: Literal["hann", "hamming", "povey", "rectangular"] = "hann",
         preemphasis: float = 0.97,
         low_hz: float = 20.0,
@@ -239,9 +232,9 @@ class LogMel(_Spectrum):
             window=window,
             preemphasis=preemphasis,
             floor=floor,
-            bins=bins,
+            mel_bins=mel_bins,
         )
-        filters = mel_filters(bins, self.fft_size, rate, low_hz=low_hz)
+        filters = mel_filters(mel_bins, self.fft_size, rate, low_hz=low_hz)
         self.register_buffer("filters", filters.to(self.basis.dtype), persistent=False)
 
     def bands(self, power: Tensor) -> Tensor:

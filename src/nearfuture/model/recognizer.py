@@ -12,13 +12,14 @@ the whole future already. With `batch_norm` it is Deep Speech 2:
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+import dataclasses
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from torch import Tensor, nn
 
-from nearfuture.budget import Cell, ReceptiveField
+from nearfuture.budget import Cell, FeatureConfig, RecognizerConfig
 from nearfuture.error import NearfutureError
 from nearfuture.layers import (
     GRU,
@@ -38,7 +39,6 @@ from nearfuture.layers import (
     StreamingLayer,
 )
 from nearfuture.layers.cell import CLIP
-from nearfuture.model.configuration import RecognizerConfig
 from nearfuture.model.features import LogMel, LogSpectrum
 from nearfuture.text import Vocabulary
 
@@ -59,36 +59,38 @@ class Recognizer(nn.Module):
         config: the shape of it.
 
     >>> import torch
-    >>> model = Recognizer(RecognizerConfig(symbols=tuple("abc"), hidden=8, layers=1)).eval()
+    >>> from nearfuture.budget import RecurrenceConfig
+    >>> model = Recognizer(RecognizerConfig(recurrence=RecurrenceConfig(hidden=8, layers=1))).eval()
     >>> layer = model.at(8)
     >>> layer.field.stride, (layer.field.right + 1) / 8  # samples, ms
     (320, 375.0)
     >>> y, n = layer(torch.zeros(1, 8000, 1), torch.tensor([8000]))
     >>> tuple(y.shape)
-    (1, 24, 4)
+    (1, 24, 29)
     """
 
     def __init__(self, config: RecognizerConfig) -> None:
         super().__init__()
+        _check_buildable(config)
         self.config = config
         self.vocabulary = Vocabulary(config.symbols)
-        width = config.hidden
-        self.features = _features(config)
-        front = _front(config, self.features.output_size)
-        size = front[-1].output_size
-        blocks = [_block(config, width if i else size) for i in range(config.layers)]
-        top = [] if config.batch_norm else [LayerNorm(width)]
-        self.encoder = Serial(*front, *blocks, *top)
-        self.lookahead = Lookahead(width, config.frames) if config.frames else None
+        recurrence = config.recurrence
+        self.features = _features(config.features)
+        below = _front(config, self.features.output_size)
+        size, width = below[-1].output_size, recurrence.output_size
+        blocks = [_block(config, width if i else size) for i in range(recurrence.layers)]
+        above = [LayerNorm(width)] if recurrence.layer_norm else []
+        self.encoder = Serial(*below, *blocks, *above)
+        self.lookahead = Lookahead(width, config.heads) if config.heads else None
         symbols = len(self.vocabulary)
         hidden = [nn.Linear(width, width), nn.SiLU(), nn.Dropout(config.dropout)]
         last = [nn.Linear(width, symbols), nn.LogSoftmax(dim=-1)]
-        output = nn.Sequential(*([] if config.batch_norm else hidden), *last)
+        output = nn.Sequential(*(hidden if config.output_hidden else []), *last)
         self.output = Pointwise(output, width, symbols)
 
     def at(self, tau: int | None) -> Serial:
         """The whole chain of one budget as a layer; `None` for the bidirectional model."""
-        self._check(tau)
+        self.config.check_head(tau)
         layers: list[StreamingLayer] = [self.features, self.encoder]
         if tau is not None and self.lookahead is not None:
             layers.append(self.lookahead.at(tau))
@@ -102,63 +104,50 @@ class Recognizer(nn.Module):
         heads = self.lookahead.all(x, lengths)
         return [self.output(head, lengths)[0] for head in heads], lengths
 
-    def links(self, tau: int | None) -> Sequence[tuple[str, ReceptiveField]]:
-        """What waits for the future, in order, by name: what `algorithmic_latency` itemises."""
-        self._check(tau)
-        links = [("window", self.features.field)]
-        for layer in self.encoder:
-            if isinstance(layer, Stack):
-                links.append(("stack", layer.field))
-            if isinstance(layer, Convolution | Convolution2d):
-                number = sum(name.startswith("convolution") for name, _ in links) + 1
-                links.append((f"convolution {number}", layer.field))
-        if tau is None:
-            both = ReceptiveField(left=math.inf, right=math.inf)
-            return [*links, (f"{self.config.cell.upper()} layers", both)]
-        return [*links, ("lookahead", ReceptiveField(right=tau))]
 
-    def _check(self, tau: int | None) -> None:
-        if tau not in (self.config.frames or (None,)):
-            heads = ", ".join(map(str, self.config.frames))
-            raise NearfutureError(
-                f"this streaming model has heads for a lookahead of {heads} frames, not {tau}"
-                if heads
-                else f"this model is bidirectional: its only head is None, not {tau}"
-            )
+def _check_buildable(config: RecognizerConfig) -> None:
+    """Refuse what can be priced but has no layer."""
+    if config.mixing:
+        raise NearfutureError("no lookahead layer mixes channels: mixing=True can only be priced")
+    if config.recurrence.biases == 1 and not config.batch_norm:
+        raise NearfutureError(
+            "a recurrent layer has two biases per gate or none, unless batch_norm=True: biases=1 "
+            "can only be priced"
+        )
 
 
-def _features(config: RecognizerConfig) -> LogMel | LogSpectrum:
-    rate, window_ms, hop_ms, floor = config.rate, config.window_ms, config.hop_ms, config.floor
-    if config.mel_bins is None:
-        return LogSpectrum(rate, window_ms=window_ms, hop_ms=hop_ms, floor=floor)
-    return LogMel(rate, window_ms=window_ms, hop_ms=hop_ms, bins=config.mel_bins, floor=floor)
+def _features(config: FeatureConfig) -> LogMel | LogSpectrum:
+    options = dataclasses.asdict(config)
+    if config.mel_bins is not None:
+        return LogMel(**options)
+    del options["mel_bins"]
+    return LogSpectrum(**options)
 
 
 def _front(config: RecognizerConfig, bands: int) -> list[StreamingLayer]:
-    """What lies between the features and the recurrent layers."""
+    """The layers between the features and the recurrent layers."""
     layers: list[StreamingLayer] = []
     if config.stack > 1 or not config.convolutions:
         layers.append(Stack(bands, config.stack))
     channels, size = config.stack, config.stack * bands
     for shape in config.convolutions:
-        left, right, stride = int(shape.field.left), int(shape.field.right), shape.stride
-        bias = not config.batch_norm
+        window: dict[str, Any] = {
+            "left": int(shape.field.left),
+            "right": int(shape.field.right),
+            "stride": shape.stride,
+            "bias": not config.batch_norm,
+        }
         convolution: Convolution | Convolution2d
         if shape.band_kernel is None:
             bands = 1
-            convolution = Convolution(
-                size, shape.channels, left=left, right=right, stride=stride, bias=bias
-            )
+            convolution = Convolution(size, shape.channels, **window)
         else:
             convolution = Convolution2d(
                 (channels, shape.channels),
                 bands=bands,
                 band_kernel=shape.band_kernel,
                 band_stride=shape.band_stride,
-                left=left,
-                right=right,
-                stride=stride,
-                bias=bias,
+                **window,
             )
             bands = convolution.bands
         channels, size = shape.channels, convolution.output_size
@@ -166,20 +155,24 @@ def _front(config: RecognizerConfig, bands: int) -> list[StreamingLayer]:
         if config.batch_norm:
             layers.append(SequenceBatchNorm(size, bands=bands))
         layers.append(Pointwise(nn.Hardtanh(0.0, CLIP), size))
-    if not config.batch_norm:
-        layers.append(Pointwise(nn.Linear(size, config.hidden), size, config.hidden))
+    if config.projection:
+        width = config.recurrence.hidden
+        layers.append(Pointwise(nn.Linear(size, width), size, width))
     return layers
 
 
 def _block(config: RecognizerConfig, size: int) -> StreamingLayer:
-    """One recurrent layer and what belongs to it; `size` features in."""
-    width = config.hidden
-    size = size if config.batch_norm else width
-    cell = _CELLS[config.cell](size, width, batch_norm=config.batch_norm)
+    """A recurrent layer that reads `size` features, with the norm and the shortcut around it."""
+    shape = config.recurrence
+    cell = _CELLS[shape.cell](
+        size, shape.hidden, bias=shape.biases > 0, batch_norm=config.batch_norm
+    )
     recurrent: StreamingLayer = cell
-    if config.bidirectional:
-        recurrent = Bidirectional(cell, merge="sum", share_input=config.batch_norm)
-    dropout = Pointwise(nn.Dropout(config.dropout), width)
-    if config.batch_norm:
-        return Serial(recurrent, dropout) if config.dropout else recurrent
-    return Residual(Serial(LayerNorm(width), recurrent, dropout))
+    if shape.bidirectional:
+        recurrent = Bidirectional(cell, merge=shape.merge, share_input=shape.share_input)
+    layers: list[StreamingLayer] = [LayerNorm(size)] if shape.layer_norm else []
+    layers.append(recurrent)
+    if config.dropout:
+        layers.append(Pointwise(nn.Dropout(config.dropout), shape.output_size))
+    block = Serial(*layers) if len(layers) > 1 else recurrent
+    return Residual(block) if shape.residual and size == shape.output_size else block

@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from nearfuture.budget import Latency, LatencyItem
+from nearfuture.budget import Latency, LatencyItem, RecognizerConfig
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.precision import Precision
 from nearfuture.text import Vocabulary
@@ -69,7 +69,7 @@ class Manifest:
     first_quantum_samples: int
     heads: dict[int, Latency]
     parameters: int
-    architecture: dict[str, Any]
+    architecture: RecognizerConfig
     training: dict[str, Any]
     files: dict[str, StoredFile]
     precisions: dict[str, Precision] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Manifest:
                 for frames, latency in self.heads.items()
             ],
             "parameters": self.parameters,
-            "architecture": self.architecture,
+            "architecture": self.architecture.to_json(),
             "training": self.training,
             "files": {name: dataclasses.asdict(file) for name, file in self.files.items()},
         }
@@ -167,7 +167,7 @@ reads schemas up to 2: upgrade nearfuture
             first_quantum_samples=first,
             heads=heads,
             parameters=int(values["parameters"]),
-            architecture=dict(values["architecture"]),
+            architecture=RecognizerConfig.from_json(values["architecture"]),
             training=dict(values["training"]),
             files={_plain(name): _stored(file) for name, file in values["files"].items()},
             precisions={

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from nearfuture.error import NearfutureError
 from nearfuture.export import export_bundle
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle
 from nearfuture.training.checkpoint import load_model
 from nearfuture.training.options import TrainingOptions
@@ -80,7 +80,7 @@ def recognizer_of(source: str | Path) -> Recognizer:
             f"{source} cannot be trained on: it holds no {WEIGHTS}; where its training is still at "
             f"hand, nearfuture export makes a bundle that does"
         )
-    model = Recognizer(RecognizerConfig.from_json(bundle.manifest.architecture))
+    model = Recognizer(bundle.manifest.architecture)
     try:
         model.load_state_dict(load_file(bundle.folder / WEIGHTS))
     except (SafetensorError, RuntimeError) as error:

@@ -17,8 +17,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from nearfuture.budget import RecognizerConfig
 from nearfuture.error import NearfutureError
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.training.averaging import Average
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.resumption import MAY_CHANGE

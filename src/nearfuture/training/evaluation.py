@@ -27,7 +27,7 @@ def evaluate(
         batch_size: utterances at once; it changes nothing but the time it takes.
     """
     model.eval()
-    heads: tuple[int | None, ...] = model.config.frames or (None,)
+    heads = model.config.lookaheads
     words = {head: ErrorRate.of([]) for head in heads}
     characters = {head: ErrorRate.of([]) for head in heads}
     home = model.features.mean

@@ -76,7 +76,7 @@ def gradients(
         timed: also measure when each head says what it says.
     """
     torch.manual_seed(options.seed * 1_000_003 + step + (group.rank << 40))
-    heads: tuple[int | None, ...] = model.config.frames or (None,)
+    heads = model.config.lookaheads
     model.train().zero_grad(set_to_none=True)
     moving = statistics(model)
     before = [one.clone() for one in moving]

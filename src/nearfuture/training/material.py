@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nearfuture.budget import RecognizerConfig
 from nearfuture.data import (
     Batches,
     Limits,
@@ -27,7 +28,6 @@ from nearfuture.data.item import Item
 from nearfuture.data.report import Report
 from nearfuture.data.split import SplitBy, assign_splits
 from nearfuture.error import NearfutureError
-from nearfuture.model import RecognizerConfig
 from nearfuture.text import Vocabulary, counted
 from nearfuture.training.distributed import Group
 
@@ -229,15 +229,15 @@ def recordings(
     """
     batches = Recordings(
         selection.train,
-        rate=config.rate,
+        rate=config.features.rate,
         limits=limits,
         seconds_per_batch=batch_seconds,
-        noises=noises(config.rate),
-        rooms=room_responses(config.rate),
+        noises=noises(config.features.rate),
+        rooms=room_responses(config.features.rate),
         seed=seed,
     )
     few = selection.dev[:: math.ceil(len(selection.dev) / _WATCHED)]
-    watched, missing = load_utterances(few if group.first else (), config.rate)
+    watched, missing = load_utterances(few if group.first else (), config.features.rate)
     if group.any(group.first and not watched):  # all of them end
         raise NearfutureError(
             f"there is nothing to watch: none of the recordings {selection.dev_name} can be "
@@ -259,7 +259,7 @@ def recordings(
             "data": [f"{len(batches.items)} own recordings, {batches.hours:.2f} hours"],
             **_varied_with(),
         },
-        said=(_heard_at(selection, config.rate), *_varied_in_words()),
+        said=(_heard_at(selection, config.features.rate), *_varied_in_words()),
         left_out=(*selection.left_out, *batches.left_out, *missing),
         steps=batches.steps,
     )

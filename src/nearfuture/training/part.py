@@ -37,7 +37,7 @@ class Part:
     @classmethod
     def of(cls, batch: Batch, model: Recognizer) -> Part:
         """What a model can be trained on: nothing it cannot learn from reaches it."""
-        plan = model.config.blueprint()
+        config = model.config
         usable, targets, skipped, total = [], [], list(batch.skipped), 0
         for one in batch.utterances:
             try:
@@ -45,7 +45,7 @@ class Part:
             except NearfutureError as error:
                 skipped.append(Skipped(one.name, str(error)))
                 continue
-            frames = plan.frames_in(one.samples.size / plan.rate)
+            frames = config.frames_in(one.samples.size / config.features.rate)
             if not np.isfinite(one.samples).all():
                 skipped.append(Skipped(one.name, "it has samples that are not finite numbers"))
             elif reason := unreachable(target, frames):
@@ -84,7 +84,7 @@ class Part:
         the statistics of a batch norm, all of them have to come there.
         """
         nothing = Utterance(name="", samples=np.zeros(0, np.float32), text="")
-        pcm, lengths = padded(self.utterances or [nothing], at_least=model.config.rate)
+        pcm, lengths = padded(self.utterances or [nothing], at_least=model.config.features.rate)
         return pcm.to(device, model.features.mean.dtype), lengths.to(device)
 
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nearfuture.budget.presets import Preset
+from nearfuture.budget import PRESETS, Preset, RecognizerConfig
 from nearfuture.data.limits import LONGEST_S
 from nearfuture.error import NearfutureError
-from nearfuture.model import PRESETS, RecognizerConfig
 from nearfuture.runtime import Bundle
 from nearfuture.training.augmentation import SpecAugment
 from nearfuture.training.options import TrainingOptions
@@ -78,14 +77,15 @@ class Request:
         if self.begin_with is not None:
             return self._config_of_bundle(symbols)
         config = PRESETS[self.preset or "small"](symbols=symbols)
-        config = config if self.rate is None else dataclasses.replace(config, rate=self.rate)
-        if STREAMING in self.models and config.bidirectional:
+        if self.rate is not None:
+            config = config.replace(rate=self.rate)
+        if STREAMING in self.models and config.recurrence.bidirectional:
             raise NearfutureError(
                 f"{self.preset} reads every recording to its end before its first output and "
                 f"cannot stream; choose --preset deep-speech-2-deployed, or --models bidirectional"
             )
-        if self.heads is not None and not config.bidirectional:
-            config = dataclasses.replace(config, frames=self.heads)
+        if self.heads is not None and not config.recurrence.bidirectional:
+            config = config.replace(heads=self.heads)
         config = self._regularised(config)
         configs = {STREAMING: config, BIDIRECTIONAL: config.twin()}
         return {name: configs[name] for name in self.models}
@@ -93,16 +93,16 @@ class Request:
     def _config_of_bundle(self, symbols: tuple[str, ...]) -> dict[str, RecognizerConfig]:
         assert self.begin_with is not None
         manifest = Bundle.open(self.begin_with).manifest
-        config = RecognizerConfig.from_json(manifest.architecture)
-        kind = BIDIRECTIONAL if config.bidirectional else STREAMING
+        config = manifest.architecture
+        kind = BIDIRECTIONAL if config.recurrence.bidirectional else STREAMING
         if self.models != (kind,):
             raise NearfutureError(
                 f"{self.begin_with} is a {kind} model, which is trained on alone: choose --models "
                 f"{kind}"
             )
         for what, told, has in (
-            ("rate", self.rate, config.rate),
-            ("heads", self.heads, config.frames),
+            ("rate", self.rate, config.features.rate),
+            ("heads", self.heads, config.heads),
         ):
             if told is not None and told != has:
                 its = has if isinstance(has, int) else ", ".join(map(str, has))
@@ -119,7 +119,7 @@ class Request:
         return {kind: self._regularised(config)}
 
     def _regularised(self, config: RecognizerConfig) -> RecognizerConfig:
-        return config if self.regularise else dataclasses.replace(config, dropout=0.0)
+        return config if self.regularise else config.replace(dropout=0.0)
 
     def options(self, name: str, steps: int) -> TrainingOptions:
         """How a model is trained for so many steps."""

@@ -10,10 +10,11 @@ from typing import Protocol
 
 import torch
 
+from nearfuture.budget import RecognizerConfig
 from nearfuture.data import Limits, Skipped, Utterance
 from nearfuture.data.report import Report
 from nearfuture.error import NearfutureError
-from nearfuture.model import Recognizer, RecognizerConfig
+from nearfuture.model import Recognizer
 from nearfuture.training.best import export_best, recognizer_of
 from nearfuture.training.bfloat16 import multiplies_bfloat16
 from nearfuture.training.checkpoint import load_model
@@ -127,10 +128,10 @@ def _check(request: Request) -> None:
     """Refuse what would otherwise fail once the first model is trained."""
     for name, config in request.configs(()).items():
         options = request.options(name, 1)
-        if unknown := sorted(set(options.shift_frames) - set(config.frames)):
+        if unknown := sorted(set(options.shift_frames) - set(config.heads)):
             raise NearfutureError(
                 f"shifts are told for heads of {', '.join(map(str, unknown))} frames; the model "
-                f"has heads of {', '.join(map(str, config.frames))}"
+                f"has heads of {', '.join(map(str, config.heads))}"
             )
     teacher = request.folder / BIDIRECTIONAL / "best.safetensors"
     if request.distill and BIDIRECTIONAL not in request.models and not teacher.is_file():
@@ -149,8 +150,8 @@ def _loaded(request: Request, group: Group, say: Callable[[Note], None]) -> Mate
 
     say(Note(doing="reading"))
     # How long a recording must be does not depend on the symbols.
-    plan = request.configs(())[request.models[0]].blueprint()
-    limits = Limits(longest_s=request.longest, model=plan)
+    config = request.configs(())[request.models[0]]
+    limits = Limits(longest_s=request.longest, model=config)
     selection = select(request.data, seed=request.seed, limits=limits, progress=looking)
     configs = request.configs(selection.symbols)
     say(Note(doing="loading", reports=selection.reports, said=selection.notes))
@@ -245,7 +246,7 @@ def _finished(
         done=True,
         step=about["step"],
         rates=tuple((head, words.rate, chars.rate) for head, (words, chars) in rates.items()),
-        wait_ms=tuple(model.config.blueprint().latency(head).worst_ms for head in rates),
+        wait_ms=tuple(model.config.latency(head).worst_ms for head in rates),
         watched=given.watched_name,
         bundle=bundle,
     )

@@ -22,15 +22,15 @@ def check_teacher(teacher: Recognizer | None, model: Recognizer, options: Traini
         raise NearfutureError(f"distill={options.distill} has no effect without a teacher")
     if teacher is not None and not options.distill:
         raise NearfutureError("a teacher has no effect with distill=0: give it a weight, e.g. 1.0")
-    if unknown := sorted(set(options.shift_frames) - set(model.config.frames)):
+    if unknown := sorted(set(options.shift_frames) - set(model.config.heads)):
         raise NearfutureError(
-            f"shift_frames names heads {unknown}; the model has {list(model.config.frames)}"
+            f"shift_frames names heads {unknown}; the model has {list(model.config.heads)}"
         )
     if teacher is None:
         return
-    if len(teacher.config.frames) > 1:
+    if len(teacher.config.heads) > 1:
         raise NearfutureError(
-            f"a teacher has one head, not {len(teacher.config.frames)}: take a bidirectional model"
+            f"a teacher has one head, not {len(teacher.config.heads)}: take a bidirectional model"
         )
     for name in ("symbols", "rate", "window_ms", "frame_ms"):
         theirs, ours = getattr(teacher.config, name), getattr(model.config, name)
@@ -46,8 +46,8 @@ def inherit(model: Recognizer, teacher: Recognizer) -> None:
     Every parameter of the teacher, and the normalisation of its features, whose place and shape the
     model has; what only the model has, its lookahead, stays as it is.
 
-    >>> from nearfuture.model import RecognizerConfig
-    >>> config = RecognizerConfig(symbols=("a",), hidden=8, layers=1, frames=(0, 2))
+    >>> from nearfuture.budget import small
+    >>> config = small()
     >>> model, teacher = Recognizer(config), Recognizer(config.twin())
     >>> inherit(model, teacher)
     >>> theirs = teacher.get_parameter("encoder.layers.2.inner.layers.1.ahead.weight_hh")
@@ -65,8 +65,8 @@ def inherit(model: Recognizer, teacher: Recognizer) -> None:
 def hears_alike(teacher: Recognizer, model: Recognizer) -> bool:
     """Whether both make the same features of the same samples, so that once is enough.
 
-    >>> from nearfuture.model import RecognizerConfig
-    >>> config = RecognizerConfig(symbols=("a",), hidden=8, layers=1)
+    >>> from nearfuture.budget import small
+    >>> config = small()
     >>> hears_alike(Recognizer(config.twin()), Recognizer(config))
     True
     """

@@ -297,7 +297,7 @@ class Trainer:
             skipped=self._news(skipped),
             left_out=state.left_out,
             seconds=time.perf_counter() - began,
-            audio_seconds=samples / self.model.config.rate,
+            audio_seconds=samples / self.model.config.features.rate,
             rate=options.learning_rate * share,
             gradient_norm=found.norm,
         )

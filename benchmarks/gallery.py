@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 
 from nearfuture.audit import Culprit, Report
+from nearfuture.audit.render import to_json
 from tests.audit.gallery import GALLERY, Case
 
 
@@ -77,7 +78,7 @@ def main() -> None:
         results.append(
             {
                 "model": case.name,
-                **{name: report.to_json()[name] for name in ("lookahead", "lookback")},
+                **{name: to_json(report)[name] for name in ("lookahead", "lookback")},
                 "findings": found(report).splitlines(),
                 "faults": faults,
                 "faults_as_onnx": graph_faults,

@@ -126,7 +126,7 @@ FLAGS = {
         "--output-layout",
         "--takes",
         "--keyword",
-        "--block",
+        "--frame-samples",
         "--step",
         "--start",
         "--finish",

@@ -102,7 +102,7 @@ def _kinds(report: Report, *, breaks: bool) -> list[Kind]:
 def _culprit(report: Report, *, graph: bool) -> tuple[Any, ...] | None:
     """Where the first finding enters, or where the model looks ahead on its own."""
     found = [finding.culprit for finding in report.findings if finding.culprit]
-    for place in (*found, *report.looks_ahead):
+    for place in (*found, *report.lookahead_sources):
         name = (place.what,) if graph else (place.where, place.operation)
         return (*name, place.frames)
     return None

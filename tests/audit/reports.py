@@ -8,7 +8,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audit.explanation import EXPLANATIONS
+from nearfuture.audit.render.explanation import EXPLANATIONS
 from nearfuture.audit.report import Culprit, Finding, Kind, Report
 
 
@@ -21,7 +21,7 @@ def window(T: int, U: int, stride: float, left: float, right: float) -> NDArray[
 
 
 PLAIN = Report(
-    target="streaming.py:encoder",
+    model="streaming.py:encoder",
     shape=(1, 200, 80),
     layout="NTC",
     input_frames=200,
@@ -30,19 +30,19 @@ PLAIN = Report(
     matrix=window(200, 200, 1, math.inf, 0),
     lookahead=0,
     lookback=math.inf,
-    fades_ahead=False,
-    fades_back=False,
+    lookahead_is_lower_bound=False,
+    lookback_is_lower_bound=False,
     frame_ms=40.0,
     observed=0,
     at_most=0,
     at_most_ms=None,
     findings=(),
-    looks_ahead=(),
+    lookahead_sources=(),
     checked=(
-        "who looks at whom: every frame of 200 changed, in 4 ways",
-        "padding: NaN, 1000 and other amounts of it",
-        "rows of a batch: order and company",
-        "the same input twice, and after other inputs",
+        "every input frame against every output frame",
+        "whether padding changes anything",
+        "whether rows of a batch are independent",
+        "whether equal calls give equal answers",
     ),
     notes=(),
     seed=0,
@@ -100,7 +100,7 @@ REPORTS = {
         matrix=np.ones((200, 200), bool),
         lookahead=math.inf,
         findings=(LEAK,),
-        looks_ahead=(NORM, CONV),
+        lookahead_sources=(NORM, CONV),
         notes=("streaming: no step function was given",),
     ),
     "stride": replace(
@@ -111,9 +111,9 @@ REPORTS = {
         matrix=window(200, 50, 4, 30, 19),
         lookahead=19,
         lookback=30,
-        fades_ahead=True,
+        lookahead_is_lower_bound=True,
         at_most=19,
-        looks_ahead=(replace(CONV, frames=3),),
+        lookahead_sources=(replace(CONV, frames=3),),
     ),
     "bidirectional": replace(
         PLAIN,
@@ -124,7 +124,7 @@ REPORTS = {
         lookahead=math.inf,
         at_most=None,
         frame_ms=None,
-        looks_ahead=(Culprit(where="rnn", what="GRU", operation="gru"),),
+        lookahead_sources=(Culprit(where="rnn", what="GRU", operation="gru"),),
     ),
     "chunked": replace(
         PLAIN,
@@ -147,9 +147,9 @@ REPORTS = {
     ),
     "every kind": replace(
         PLAIN,
-        target="a.very.long.package.name.with.many.parts.modules.streaming:Encoder.for_telephones",
+        model="a.very.long.package.name.with.many.parts.modules.streaming:Encoder.for_telephones",
         findings=every_kind(),
-        looks_ahead=tuple(finding.culprit for finding in every_kind() if finding.culprit),
+        lookahead_sources=tuple(finding.culprit for finding in every_kind() if finding.culprit),
         matrix=window(200, 200, 1, 40, 7),
         lookahead=7,
         lookback=40,
@@ -176,7 +176,7 @@ REPORTS = {
     ),
     "samples": replace(
         PLAIN,
-        target="digits, lookahead 4",
+        model="digits, lookahead 4",
         shape=(1, 240),
         layout="NT",
         unit="sample",

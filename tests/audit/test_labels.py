@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from nearfuture import NearfutureError, audit
+from nearfuture import audit
+from tests.errors import refuses
 
 WORDS = torch.randint(1, 50, (4, 17), generator=torch.Generator().manual_seed(0))
 
@@ -44,7 +45,7 @@ def test_a_bidirectional_language_model_reads_its_target() -> None:
     report = audit.labels(LanguageModel(both_ways=True), WORDS[:, :-1], WORDS[:, 1:])
     assert not report.holds
     assert labels(report)[0].startswith(
-        "the target of output t is input t + 1, and the model looks there (15 of 16 outputs"
+        "the target of output t is input t + 1, on which 15 of 16 outputs depend"
     )
 
 
@@ -60,12 +61,12 @@ def test_ignored_targets_hide_nothing() -> None:
 def test_a_causal_language_model_does_not() -> None:
     report = audit.labels(LanguageModel(both_ways=False), WORDS[:, :-1], WORDS[:, 1:])
     assert report.holds
-    assert "whether targets are in what the model looks at" in report.checked
+    assert "whether targets can be read from the inputs used" in report.checked
 
 
 def test_a_target_that_was_not_shifted_is_copied_by_any_model() -> None:
     report = audit.labels(LanguageModel(both_ways=False), WORDS[:, :-1], WORDS[:, :-1])
-    assert "the target of output t is input t, and" in labels(report)[0]
+    assert "the target of output t is input t, on which" in labels(report)[0]
     assert "shift the targets" in labels(report)[0]
 
 
@@ -97,7 +98,7 @@ def test_counting_the_steps_left() -> None:
     x = torch.randn(4, 20, 3, generator=torch.Generator().manual_seed(0))
     left = torch.tensor([[n - t for t in range(20)] for n in lengths])
     report = audit.labels(Tagger(both_ways=True), x, left, lengths)
-    assert "follows from the number of frames left" in labels(report)[0]
+    assert "follows from the number of frames that remain" in labels(report)[0]
     assert audit.labels(Tagger(both_ways=False), x, left, lengths).holds
     noise = torch.randint(0, 9, left.shape, generator=torch.Generator().manual_seed(2))
     assert audit.labels(Tagger(both_ways=True), x, noise, lengths).holds
@@ -111,16 +112,16 @@ def test_counting_the_frames_passed_is_no_leak() -> None:
 
 
 @pytest.mark.parametrize(
-    ("targets", "where", "message"),
+    ("targets", "where", "parameter", "values"),
     [
-        (np.zeros(16), None, "targets are"),
-        (np.zeros((3, 16)), None, "4 rows of input"),
-        (np.zeros((4, 9)), None, "16 outputs, but there are 9 targets"),
-        (np.zeros((4, 16)), np.ones((4, 3)), "where is"),
+        (np.zeros(16), None, "targets", ["(16,)"]),
+        (np.zeros((3, 16)), None, "targets", ["4 rows", "(3, 16)"]),
+        (np.zeros((4, 9)), None, "targets", ["16 outputs", "9 targets"]),
+        (np.zeros((4, 16)), np.ones((4, 3)), "where", ["(4, 3)"]),
     ],
 )
 def test_targets_that_do_not_fit(
-    targets: np.ndarray, where: np.ndarray | None, message: str
+    targets: np.ndarray, where: np.ndarray | None, parameter: str, values: list[str]
 ) -> None:
-    with pytest.raises(NearfutureError, match=message):
+    with refuses("invalid", parameter, *values):
         audit.labels(LanguageModel(both_ways=False), WORDS[:, :-1], targets, where=where)

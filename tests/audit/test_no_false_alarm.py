@@ -99,7 +99,7 @@ def _is_what_it_declares(source: str, more: int, dtype: torch.dtype, seed: int) 
     longest = layer.field.right  # shows in longer sequences
     assert seen <= declared
     assert seen <= report.lookahead <= longest
-    if report.fades_ahead or saturates:
+    if report.lookahead_is_lower_bound or saturates:
         return
     if math.isinf(longest):
         assert report.lookahead == longest

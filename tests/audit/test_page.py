@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import nearfuture.audit.figure
-from nearfuture.audit.explanation import EXPLANATIONS
-from nearfuture.audit.page import page
-from nearfuture.audit.picture import COLOURS, cells, edge, ticks
-from nearfuture.audit.report import Culprit, Finding, Kind, Report, runs
+import nearfuture.audit.render.figure
+from nearfuture.audit.render import html, runs, save
+from nearfuture.audit.render.cells import COLOURS, cells, edge, ticks
+from nearfuture.audit.render.explanation import EXPLANATIONS
+from nearfuture.audit.report import Culprit, Finding, Kind, Report
 from tests.audit.reports import LEAK, PLAIN, REPORTS
 
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -29,7 +29,7 @@ each = pytest.mark.parametrize("report", REPORTS.values(), ids=REPORTS)
 
 
 def parsed(report: Report) -> ElementTree.Element:
-    return ElementTree.fromstring(page(report))
+    return ElementTree.fromstring(html(report))
 
 
 def words(report: Report) -> str:
@@ -83,20 +83,20 @@ class Balance(HTMLParser):
 def test_well_formed_as_xml_and_as_html(report: Report) -> None:
     parsed(report)
     reader = Balance()
-    reader.feed(page(report))
+    reader.feed(html(report))
     assert reader.open == []
-    assert page(report).startswith("<!DOCTYPE html>\n")
+    assert html(report).startswith("<!DOCTYPE html>\n")
 
 
 @each
 def test_nothing_is_loaded_from_anywhere(report: Report) -> None:
     reader = Balance()
-    reader.feed(page(report))
+    reader.feed(html(report))
     assert not {"src", "href", "xlink:href", "action", "onclick", "onload"} & set(reader.attributes)
     names = {XHTML[1:-1], SVG[1:-1]}
-    assert set(re.findall(r"https?://[^\s\"'<]+", page(report))) <= names
-    assert "@import" not in page(report)
-    assert "url(" not in page(report)
+    assert set(re.findall(r"https?://[^\s\"'<]+", html(report))) <= names
+    assert "@import" not in html(report)
+    assert "url(" not in html(report)
 
 
 @each
@@ -160,16 +160,16 @@ def test_names_are_never_code() -> None:
     culprit = Culprit(where=HOSTILE, what=HOSTILE, operation=HOSTILE, source=HOSTILE)
     report = replace(
         PLAIN,
-        target=HOSTILE,
+        model=HOSTILE,
         layout=HOSTILE,
         findings=(
             Finding(kind="future", message=HOSTILE, culprit=culprit, evidence={HOSTILE: HOSTILE}),
         ),
-        looks_ahead=(culprit,),
+        lookahead_sources=(culprit,),
         checked=(HOSTILE,),
         notes=(HOSTILE,),
     )
-    page(report).encode()
+    html(report).encode()
     scripts = list(parsed(report).iter(f"{XHTML}script"))
     assert len(scripts) == 2  # the rows and the page's own
     assert "alert" not in "".join(script.text or "" for script in scripts)
@@ -177,7 +177,7 @@ def test_names_are_never_code() -> None:
 
 
 def test_the_script_is_xml_too() -> None:
-    script = (files("nearfuture.audit") / "page.js").read_text(encoding="utf-8")
+    script = (files("nearfuture.audit.render") / "page.js").read_text(encoding="utf-8")
     assert not set("<&") & set(script)
 
 
@@ -197,8 +197,8 @@ def test_a_kind_is_explained_once() -> None:
 
 def test_what_breaks_nothing_says_so() -> None:
     read = words(replace(PLAIN, findings=(replace(LEAK, breaks=False),)))
-    assert "It normalises over time (worth knowing; nothing is broken by it)" in read
-    assert read.startswith("nearfuture audit of streaming.py:encoder Holds: it looks at nothing")
+    assert "It normalises over time (for information: the audit holds)" in read
+    assert read.startswith("nearfuture audit of streaming.py:encoder Holds: it depends on nothing")
 
 
 def test_findings_have_their_culprit_and_their_evidence() -> None:
@@ -208,32 +208,35 @@ def test_findings_have_their_culprit_and_their_evidence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "sentence"),
     [
         (
             "causal",
-            "depends on nothing that comes after it: it can answer as soon as the moment is",
+            "depends on nothing that comes after its moment: it can be computed as soon as the",
         ),
-        ("causal", "its answer comes up to 40 ms after the beginning of that moment"),
-        ("bidirectional", "it must have seen the sequence to its end, however long that takes"),
-        ("lookahead only", "it must have seen 3 frames (120 ms) of what comes after it"),
-        ("stride", "its answer comes at least 200 ms after the beginning of that moment"),
-        ("stride", "At least: beyond that the influence is smaller than the arithmetic shows."),
-        ("not known", "could not be found out"),
+        ("causal", "it comes up to 40 ms after the beginning of that moment"),
+        (
+            "bidirectional",
+            "An output of this model depends on the sequence to its end, whatever its length",
+        ),
+        ("lookahead only", "depends on 3 frames (120 ms) of what comes after its moment"),
+        ("stride", "it comes at least 200 ms after the beginning of that moment"),
+        ("stride", "At least: beyond that the influence is smaller than floating point resolves."),
+        ("not known", "could not be measured"),
         ("forecast", "or known beforehand"),
         ("leak", "Notes streaming: no step function was given"),
         ("leak", "with seed 0; the same model, example and seed give the same report."),
         ("samples", "input sample (each 0.125 ms)"),
         ("samples", "output frame, downwards (each 5 ms)"),
-        ("samples", "looks at its own sample and before"),
+        ("samples", "depends on its own sample and before"),
         ("samples", "end of its own sample"),
-        ("samples", "it must have seen 59 samples (7.375 ms) of what comes after it"),
-        ("samples", "arrives later than the latency that the bundle promises"),
+        ("samples", "depends on 59 samples (7.375 ms) of what comes after its moment"),
+        ("samples", "arrives later than the latency that the bundle declares"),
         ("long", "looks ahead, too far"),
     ],
 )
-def test_plain_words(name: str, told: str) -> None:
-    assert told in words(REPORTS[name])
+def test_plain_words(name: str, sentence: str) -> None:
+    assert sentence in words(REPORTS[name])
 
 
 @pytest.mark.parametrize("frames", [1, 2, 3, 7, 30, 99, 160, 1000, 2000, 123_456])
@@ -265,8 +268,8 @@ def test_axes_are_in_frames_and_in_time() -> None:
 def test_a_picture_of_too_many_pieces_is_drawn_coarser(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     report = replace(PLAIN, matrix=rng.random((200, 200)) < 0.5, at_most=None)
-    monkeypatch.setattr(nearfuture.audit.figure, "_MOST_RUNS", 2000)
-    coarse = page(report)
+    monkeypatch.setattr(nearfuture.audit.render.figure, "_MOST_RUNS", 2000)
+    coarse = html(report)
     assert "Drawn coarser than measured, 100 × 100 cells of 200 × 200" in words(report)
     assert len(coarse) < 100_000
     rectangles = [
@@ -281,7 +284,7 @@ def test_a_picture_of_too_many_pieces_is_drawn_coarser(monkeypatch: pytest.Monke
 
 def test_two_thousand_frames_stay_small() -> None:
     report = replace(PLAIN, input_frames=2000, output_frames=2000, matrix=np.tri(2000, dtype=bool))
-    assert len(page(report)) < 150_000
+    assert len(html(report)) < 150_000
 
 
 def test_a_single_cell_too_small_to_see_gets_a_rim() -> None:
@@ -296,7 +299,7 @@ def test_the_reader_starts_where_it_matters() -> None:
 
 
 def test_colours_are_those_of_the_plot() -> None:
-    css = (files("nearfuture.audit") / "page.css").read_text(encoding="utf-8")
+    css = (files("nearfuture.audit.render") / "page.css").read_text(encoding="utf-8")
     light = css.partition("prefers-color-scheme")[0]
     for name, kind in CLASSES.items():
         assert f"--{name}: {COLOURS[kind]};" in light
@@ -304,7 +307,7 @@ def test_colours_are_those_of_the_plot() -> None:
 
 def schemes() -> list[dict[str, str]]:
     """The colours in light, in dark, and on paper."""
-    css = (files("nearfuture.audit") / "page.css").read_text(encoding="utf-8")
+    css = (files("nearfuture.audit.render") / "page.css").read_text(encoding="utf-8")
     return [
         {
             name: c if len(c) == 7 else "#" + "".join(2 * x for x in c[1:])
@@ -335,9 +338,9 @@ def test_text_can_be_read_in_light_and_dark(scheme: int) -> None:
         assert contrast(colours[fill], colours["paper"]) >= 2, fill
 
 
-def test_a_report_writes_its_page(tmp_path: Path) -> None:
-    PLAIN.save(tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text(encoding="utf-8") == PLAIN.html() == page(PLAIN)
+def test_a_report_is_saved_as_a_page(tmp_path: Path) -> None:
+    save(PLAIN, tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == html(PLAIN)
 
 
 def test_the_limit_is_seen_on_every_colour_and_hides_nothing() -> None:

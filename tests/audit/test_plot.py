@@ -9,8 +9,8 @@ import pytest
 from matplotlib import pyplot
 from matplotlib.colors import to_hex
 
-from nearfuture.audit.picture import COLOURS, cells, edge
-from nearfuture.audit.plot import plot
+from nearfuture.audit.render.cells import COLOURS, cells, edge
+from nearfuture.audit.render.plot import plot
 from nearfuture.error import NearfutureError
 from tests.audit.reports import REPORTS
 
@@ -51,7 +51,7 @@ def test_cells_lines_and_words() -> None:
     legend = axes.get_legend()
     assert legend is not None
     assert [words.get_text() for words in legend.get_texts()] == [
-        "looks at its own frame and before",
+        "depends on its own frame and before",
         "looks ahead, as far as allowed",
         "looks ahead, too far",
         "end of its own frame",
@@ -60,19 +60,19 @@ def test_cells_lines_and_words() -> None:
 
 
 def test_without_frame_ms_and_limit_there_is_less() -> None:
-    axes = REPORTS["bidirectional"].plot()
+    axes = plot(REPORTS["bidirectional"])
     assert axes.get_ylabel() == "output frame"
     assert len(axes.lines) == 1
 
 
 def test_samples_are_called_so() -> None:
-    axes = REPORTS["samples"].plot()
+    axes = plot(REPORTS["samples"])
     assert axes.get_xlabel() == "input sample (each 0.125 ms)"
     assert axes.get_ylabel() == "output frame (each 5 ms)"
     legend = axes.get_legend()
     assert legend is not None
     read = [words.get_text() for words in legend.get_texts()]
-    assert read[0] == "looks at its own sample and before"
+    assert read[0] == "depends on its own sample and before"
     assert "end of its own sample" in read
 
 
@@ -84,7 +84,7 @@ def test_a_single_cell_of_four_million_is_drawn() -> None:
 
 def test_it_draws_where_it_is_told() -> None:
     _, axes = pyplot.subplots()
-    assert REPORTS["causal"].plot(axes) is axes
+    assert plot(REPORTS["causal"], axes) is axes
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,14 @@
-"""What a model really looks at: its lookahead, its leaks, and who is to blame. Any model."""
+"""What anybody's model depends on: its lookahead, its leaks, and the operation that causes them."""
 
-from nearfuture.audit.label import labels
-from nearfuture.audit.model import assert_lookahead, lookahead, model
+from nearfuture.audit import render
+from nearfuture.audit.call import AuditOptions, CallOptions
+from nearfuture.audit.labels import labels
 from nearfuture.audit.report import Culprit, Finding, Kind, Report
+from nearfuture.audit.run import assert_lookahead, lookahead, model
 
 __all__ = [
+    "AuditOptions",
+    "CallOptions",
     "Culprit",
     "Finding",
     "Kind",
@@ -13,4 +17,5 @@ __all__ = [
     "labels",
     "lookahead",
     "model",
+    "render",
 ]

@@ -1,4 +1,4 @@
-"""What an audit found: numbers, evidence, and who is to blame.
+"""The result of an audit as plain data: numbers, findings with evidence, and culprits.
 
 Shapes: `T` input frames, `U` output frames.
 """
@@ -6,19 +6,14 @@ Shapes: `T` input frames, `U` output frames.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Kind = Literal[
     "future",
@@ -36,15 +31,15 @@ Kind = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Culprit:
-    """The place in a model where something enters that should not.
+    """The operation by which something enters that should not.
 
     Attributes:
         where: a submodule's path, such as `encoder.3.norm`, a node of an ONNX graph, or "" where
             only the operation is known.
         what: the class of the submodule, or the node's type.
         operation: the operation inside it, such as `group_norm`.
-        source: file and line of the user's own code that called it, if known.
-        frames: input frames that this place alone looks ahead; inf: whatever there is.
+        source: file and line of the user's code that called it, if known.
+        frames: input frames that this operation alone looks ahead; inf: the whole sequence.
     """
 
     where: str
@@ -52,6 +47,11 @@ class Culprit:
     operation: str
     source: str | None = None
     frames: float = math.inf
+
+    @property
+    def place(self) -> tuple[str, str, str | None]:
+        """What identifies an operation, however far it looks."""
+        return self.where, self.operation, self.source
 
     def __str__(self) -> str:
         same = self.what.lower() == self.operation.lower()
@@ -63,12 +63,12 @@ class Culprit:
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that is not as it should be, with the evidence.
+    """A property that does not hold, with the evidence.
 
     Attributes:
-        kind: what kind of thing.
-        message: one sentence in plain words, with the numbers seen.
-        breaks: whether the model fails the audit for it; otherwise it is worth knowing.
+        kind: which property.
+        message: one sentence with the measured numbers.
+        breaks: whether the audit fails because of it; otherwise it is for information.
         culprit: where it enters, if that could be found.
         evidence: the numbers: which output, which input, values before and after.
     """
@@ -79,43 +79,48 @@ class Finding:
     culprit: Culprit | None = None
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
 
+    def at(self, culprits: Sequence[Culprit]) -> Finding:
+        """Return the same finding with the first of these culprits, if there is one."""
+        return dataclasses.replace(self, culprit=culprits[0]) if culprits else self
+
     def __str__(self) -> str:
         return f"{self.culprit}: {self.message}" if self.culprit else self.message
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """The answer of `audit.model`.
+    """The result of `audit.model`.
 
     Attributes:
-        target: what was audited, as a name.
-        shape: of the example, (N, T, …) in the layout the model reads.
+        model: the model's name.
+        shape: shape of the example, (N, T, …) in the layout the model reads.
         layout: the axes of `shape`, by letter.
-        unit: what an input frame is called: "frame", or "sample" in a recording.
+        unit: what an input frame is called: "frame", or "sample" in a waveform.
         input_frames: T.
         output_frames: U.
         stride: input frames per output frame.
         offset: the input frame that output 0 stands for.
-        matrix: (U, T) bool, who looks at whom; None where only the lookahead was asked for.
-        lookahead: input frames beyond its own that an output looks at, at most; inf: the rest of
-            the sequence, however long; None where no answer is possible.
-        lookback: input frames before its own that an output looks at, at most; inf: as far back
+        matrix: (U, T) bool, which output depends on which input; None where only the lookahead was
+            measured.
+        lookahead: input frames after its own that an output depends on, at most; inf: the rest of
+            the sequence, whatever its length; None where it could not be measured.
+        lookback: input frames before its own that an output depends on, at most; inf: as far back
             as the example goes.
-        fades_ahead: the influence of the future sinks below the arithmetic where the lookahead
-            ends, so that the true number may be larger.
-        fades_back: the same for the past.
+        lookahead_is_lower_bound: influence sinks below floating-point resolution where the measured
+            lookahead ends, so that the true number may be larger.
+        lookback_is_lower_bound: the same for the past.
         frame_ms: milliseconds that one input frame stands for, if known.
-        observed: so many input frames are known beforehand; to look at them is no lookahead.
+        observed: how many input frames are known beforehand; to depend on them is no lookahead.
         at_most: the lookahead allowed, in input frames, if a limit was set.
         at_most_ms: the worst-case latency allowed, if a limit was set.
-        findings: what was found, worst first.
-        looks_ahead: every place in the model that looks ahead on its own, farthest first.
-        checked: what was checked, in words.
+        findings: properties that do not hold, those that fail the audit first.
+        lookahead_sources: every operation that looks ahead on its own, farthest first.
+        checked: what was checked.
         notes: what could not be checked, and why.
-        seed: of the probes; with the same model and example it gives the same report.
+        seed: seed of the probes; with the same model and example it gives the same report.
     """
 
-    target: str
+    model: str
     shape: tuple[int, ...]
     layout: str
     unit: str = "frame"
@@ -126,14 +131,14 @@ class Report:
     matrix: NDArray[np.bool_] | None
     lookahead: float | None
     lookback: float | None
-    fades_ahead: bool
-    fades_back: bool
+    lookahead_is_lower_bound: bool
+    lookback_is_lower_bound: bool
     frame_ms: float | None
     observed: int
     at_most: float | None
     at_most_ms: float | None
     findings: tuple[Finding, ...]
-    looks_ahead: tuple[Culprit, ...]
+    lookahead_sources: tuple[Culprit, ...]
     checked: tuple[str, ...]
     notes: tuple[str, ...]
     seed: int
@@ -143,7 +148,7 @@ class Report:
         """Worst-case algorithmic latency: `(lookahead + 1) · frame_ms`.
 
         From the start of an output's own frame until the last frame that it needs is complete;
-        None where a frame's duration or the lookahead is not known.
+        None where the duration of a frame or the lookahead is not known.
         """
         if self.frame_ms is None or self.lookahead is None:
             return None
@@ -151,78 +156,48 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing that was found breaks what was asked for."""
+        """Whether no finding fails the audit."""
         return not any(finding.breaks for finding in self.findings)
 
     def own_frames(self) -> NDArray[np.int64]:
-        """(U,): the input frame at which each output's own begins, `offset + ⌊u · stride⌋`."""
-        outputs = np.arange(self.output_frames, dtype=np.int64)
-        own: NDArray[np.int64] = (
-            self.offset + outputs * self.stride.numerator // self.stride.denominator
-        )
-        return own
+        """Return (U,): the input frame at which each output's own begins."""
+        return own_frames(self.output_frames, self.stride, self.offset)
 
     def with_findings(self, findings: Sequence[Finding], *, checked: str) -> Report:
-        """The same report with further findings, and what they came from."""
-        found = (*findings, *self.findings)
+        """Return the same report with further findings, and the check that produced them."""
         return dataclasses.replace(
             self,
-            findings=tuple(sorted(found, key=lambda finding: not finding.breaks)),
+            findings=gravest_first([*findings, *self.findings]),
             checked=(*self.checked, checked),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values for a JSON file; infinity is the string "inf", a matrix a list of runs.
-
-        `matrix[u]` is a list of half-open `[first, end)` ranges of input frames.
-        """
-        values = {
-            field.name: getattr(self, field.name)
-            for field in dataclasses.fields(self)
-            if field.name not in ("matrix", "stride", "findings", "looks_ahead")
-        }
-        plain: dict[str, Any] = _plain(
-            {
-                "holds": self.holds,
-                **values,
-                "stride": str(self.stride),
-                "latency_ms": self.latency_ms,
-                "findings": [dataclasses.asdict(finding) for finding in self.findings],
-                "looks_ahead": [dataclasses.asdict(culprit) for culprit in self.looks_ahead],
-                "matrix": None if self.matrix is None else [runs(row) for row in self.matrix],
-            }
-        )
-        return plain
-
-    def html(self) -> str:
-        """The report as one self-contained page."""
-        from nearfuture.audit.page import page
-
-        return page(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the page to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
-
-    def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw the dependency matrix with matplotlib (part of `nearfuture[train]`)."""
-        from nearfuture.audit.plot import plot
-
-        return plot(self, axes)
-
     def __str__(self) -> str:
-        from nearfuture.audit.text import text
+        """List the findings; `audit.render.text` gives the whole report."""
+        lines = [f"{self.model}: {'holds' if self.holds else 'broken'}", *map(str, self.findings)]
+        return "\n".join(lines)
 
-        return text(self)
+
+def own_frames(outputs: int, stride: Fraction, offset: int = 0) -> NDArray[np.int64]:
+    """Return (U,): the input frame at which each output's own begins, `offset + ⌊u · stride⌋`.
+
+    >>> own_frames(4, Fraction(3, 2)).tolist()
+    [0, 1, 3, 4]
+    """
+    return offset + np.arange(outputs, dtype=np.int64) * stride.numerator // stride.denominator
+
+
+def gravest_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Sort findings: those that fail the audit come first."""
+    return tuple(sorted(findings, key=lambda finding: not finding.breaks))
 
 
 def allowed_frames(
     at_most: float | None, at_most_ms: float | None, frame_ms: float | None
 ) -> float:
-    """The lookahead that limits allow, in input frames; inf without a limit.
+    """Return the lookahead that limits allow, in input frames; inf without a limit.
 
-    A limit in milliseconds allows the last frame that is complete in time, and a whole number of
-    frames is not lost to rounding. It is -1 where not even an output's own frame is.
+    A limit in milliseconds allows the last frame that is complete in time; rounding never costs a
+    whole frame. The result is -1 where not even an output's own frame fits.
 
     >>> allowed_frames(None, 760.0, 40.0), allowed_frames(None, 38.4, 12.8)
     (18, 2)
@@ -231,33 +206,3 @@ def allowed_frames(
     if at_most_ms is None or frame_ms is None:
         return limit
     return min(limit, math.floor(at_most_ms / frame_ms * (1 + 1e-9)) - 1)
-
-
-def runs(row: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Where a row is true, as half-open ranges.
-
-    >>> runs(np.array([True, True, False, True]))
-    [(0, 2), (3, 4)]
-    """
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
-
-
-def _plain(value: Any) -> Any:
-    """Values that JSON knows."""
-    if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        if math.isinf(value):
-            return "inf" if value > 0 else "-inf"
-        return "nan" if math.isnan(value) else value
-    return value
-
-
-def dumps(report: Report) -> str:
-    """The report as one line of JSON."""
-    return json.dumps(report.to_json(), ensure_ascii=False)

@@ -1,0 +1,201 @@
+"""Name the operation by which the future, the padding or another row enters a model.
+
+Method: run the model twice, with everything from input frame `s` on replaced in the second run, and
+record every operation. An operation looks ahead where its output changes at a frame before the
+first frame that changed in its inputs; the distance is how far it looks ahead on its own. A third
+run, of another length, shows which axis of each array is time and at which rate it counts.
+
+Example: `y = norm(conv(x))` on 10 frames, a convolution that looks 1 frame ahead and a
+normalisation over time, with s = 7.
+
+    operation    input changes from    output changes from    looks ahead
+    conv1d       7                     6                      1
+    group_norm   6                     0                      the whole sequence
+
+The convolution is named with 1 frame, the normalisation as the first culprit. A head after it
+changes from frame 0 as well, but so does its input: it is not named.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+
+import numpy as np
+
+from nearfuture.audit.adapters import CannotRun, OnnxAdapter, TorchAdapter
+from nearfuture.audit.attribution.onnx_trace import OnnxTracer
+from nearfuture.audit.attribution.operation import Array, Operation, paired, unequal
+from nearfuture.audit.attribution.time_axis import TimeAxes
+from nearfuture.audit.attribution.torch_trace import trace_torch
+from nearfuture.audit.probing import Probes
+from nearfuture.audit.report import Culprit
+from nearfuture.audit.setup import Setup
+
+_MOVE_ONLY = {"reshape", "view", "transpose", "permute", "flatten", "unflatten", "contiguous", "t"}
+"""Operations that change where values lie in memory, frames or not: none of them mixes any."""
+
+_MOST_PHASES = 8
+"""Places within a stride from which the future is replaced."""
+
+
+class Attribution:
+    """Compares traces of a model: a torch module, or an ONNX file.
+
+    Args:
+        setup: the model and the row that is probed.
+    """
+
+    def __init__(self, setup: Setup) -> None:
+        self.setup = setup
+        self._model = setup.model
+        self._onnx: OnnxTracer | None = None
+        adapter = self._model.adapter
+        if isinstance(adapter, OnnxAdapter) and adapter.path is not None and find_spec("onnx"):
+            self._onnx = OnnxTracer(adapter, adapter.path)
+
+    @property
+    def possible(self) -> bool:
+        """Whether the model's operations can be recorded."""
+        return self._onnx is not None or isinstance(self._model.adapter, TorchAdapter)
+
+    def lookahead_sources(self, lookahead: float, output: int, middle: int) -> tuple[Culprit, ...]:
+        """Return every operation that looks ahead on its own, the farthest first.
+
+        Args:
+            lookahead: of the whole model; no operation looks farther.
+            output: the output that looks farthest.
+            middle: the last input frame of an output in the middle of those that look so far.
+        """
+        setup, frames = self.setup, len(self.setup.base)
+        phases = range(min(math.ceil(setup.stride), _MOST_PHASES))
+        late = [min(frames * 3 // 4 + phase, frames - 1) for phase in phases]
+        early = [int(setup.own(output + 1)[output]) + 1, frames // 4]
+        found: list[Culprit] = []
+        for start in dict.fromkeys((*late, middle, *early)):
+            if start < 1 or (found and start in early):
+                continue
+            # Near the start of the sequence only "to the very start" can be seen.
+            found = _farthest(found + self.future(start), finite_first=True)
+        places = [
+            dataclasses.replace(culprit, frames=min(culprit.frames, lookahead)) for culprit in found
+        ]
+        places.sort(key=lambda culprit: -culprit.frames)
+        if places and math.isinf(lookahead) and math.isfinite(places[0].frames):
+            if not setup.any_length:  # then time is not recognised everywhere inside
+                return ()
+            # It sank below floating-point resolution on the way.
+            places[0] = dataclasses.replace(places[0], frames=math.inf)
+        return tuple(places)
+
+    def future(self, start: int, valid: int | None = None) -> list[Culprit]:
+        """Return operations that carry a change of every frame from `start` on to earlier ones.
+
+        Args:
+            start: the first input frame that is replaced.
+            valid: the length that is passed to the model; None: that of the row.
+        """
+        if not self.possible:
+            return []
+        base, rows = self.setup.base, self._model.rows or 1
+        n = len(base) if valid is None else valid
+        probes = Probes(base, seed=self.setup.seed)
+        x = np.stack([base] * rows)
+        probed = np.repeat(probes.suffixes(probes.kinds[0], np.array([start])), rows, axis=0)
+        # Shorter by whole strides: then every time axis shrinks in proportion.
+        whole = max(1, math.ceil(self.setup.stride))
+        until = len(base) // 2 if valid is None else (valid + len(base)) // 2
+        shorter = len(base) - math.ceil((len(base) - until) / whole) * whole
+        try:
+            first, second = self._trace(x, [n] * rows), self._trace(probed, [n] * rows)
+            resized = None
+            if self.setup.any_length and shorter > 0:
+                resized = self._trace(x[:, :shorter], [min(n, shorter)] * rows)
+        except CannotRun:
+            return []
+        return _ahead(first, second, resized, TimeAxes(len(base), start))
+
+    def batch(self) -> list[Culprit]:
+        """Return operations by which row 0 begins to change with the other rows."""
+        if not self.possible or self._model.rows is not None:
+            return []
+        base = self.setup.base
+        probes = Probes(base, seed=self.setup.seed + 2)
+        x = np.stack([base] * 3)
+        others = x.copy()
+        others[1:] = probes.substitute(probes.kinds[0])
+        n = [len(base)] * 3
+        try:
+            runs = self._trace(x, n), self._trace(others, n), self._trace(x[:2], n[:2])
+        except CannotRun:
+            return []
+        found = []
+        for operation, (probed, resized) in paired(runs[0], *runs[1:]):
+            if probed is None or resized is None:
+                continue
+            outputs = operation.outputs, probed.outputs, resized.outputs
+            inputs = operation.inputs, probed.inputs, resized.inputs
+            if _row_changed(*outputs) and not _row_changed(*inputs):
+                found.append(operation.culprit())
+        return _farthest(found)
+
+    def _trace(self, x: Array, lengths: Sequence[int]) -> list[Operation]:
+        positional, named = self._model.arguments(x, lengths)
+        if self._onnx is not None:
+            return self._onnx.trace(positional, named)
+        assert isinstance(self._model.adapter, TorchAdapter)
+        return trace_torch(self._model.adapter, positional, named, seed=self.setup.seed)
+
+
+def _ahead(
+    first: Sequence[Operation],
+    second: Sequence[Operation],
+    other_length: Sequence[Operation] | None,
+    axes: TimeAxes,
+) -> list[Culprit]:
+    """Return the operations of a run whose outputs change before their inputs do."""
+    found = []
+    for operation, (probed, resized) in paired(first, second, other_length or ()):
+        if probed is not None:
+            frames, source = axes.reach(operation, probed, resized)
+            if frames > 0:
+                found.append(source.culprit(frames))
+    if not found and first and first[-1].outputs:
+        reduction = axes.reduction_of(first[-1].outputs[0])
+        found = [] if reduction is None else [reduction.culprit()]
+    mixing = [culprit for culprit in found if culprit.operation.lower() not in _MOVE_ONLY]
+    return _farthest(mixing or found)
+
+
+def _farthest(found: Iterable[Culprit], *, finite_first: bool = False) -> list[Culprit]:
+    """Return each operation once, with the farthest it looks; the farthest first, else in order.
+
+    Args:
+        found: culprits, operations repeated.
+        finite_first: a finite number is worth more than the whole sequence.
+    """
+    best: dict[tuple[str, str, str | None], Culprit] = {}
+    for culprit in found:
+        known = best.get(culprit.place)
+        if known is None:
+            best[culprit.place] = culprit
+        elif finite_first and math.isinf(known.frames) != math.isinf(culprit.frames):
+            best[culprit.place] = culprit if math.isinf(known.frames) else known
+        elif known.frames < culprit.frames:
+            best[culprit.place] = culprit
+    return sorted(best.values(), key=lambda culprit: -culprit.frames)
+
+
+def _row_changed(before: Sequence[Array], after: Sequence[Array], fewer: Sequence[Array]) -> bool:
+    """Whether row 0 of any array changed; a run of fewer rows shows which axis is that of rows."""
+    for a, b, c in zip(before, after, fewer, strict=False):
+        if c.ndim != a.ndim or a.shape != b.shape:
+            continue
+        moved = [axis for axis in range(a.ndim) if a.shape[axis] != c.shape[axis]]
+        if len(moved) == 1:
+            row = np.take(a, 0, axis=moved[0]), np.take(b, 0, axis=moved[0])
+            if unequal(*row).any():
+                return True
+    return False

@@ -1,0 +1,61 @@
+"""Every node of an ONNX graph with what went in and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nearfuture.audit.adapters import OnnxAdapter
+from nearfuture.audit.attribution.operation import Array, Operation
+
+
+class OnnxTracer:
+    """The same graph with the outputs of every node as outputs of the graph."""
+
+    def __init__(self, adapter: OnnxAdapter, path: Path) -> None:
+        import onnx
+        import onnxruntime as ort
+
+        self._adapter = adapter
+        model = onnx.load(str(path), load_external_data=False)
+        self._nodes = list(model.graph.node)
+        self._outputs = [name for node in self._nodes for name in node.output if name]
+        del model.graph.output[:]
+        model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in self._outputs)
+        options = ort.SessionOptions()
+        options.log_severity_level = 4
+        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+        # Weights in files beside the graph are found from its folder.
+        options.add_session_config_entry(
+            "session.model_external_initializers_file_folder_path", str(path.parent)
+        )
+        self._session = ort.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+
+    def trace(self, positional: list[Array], named: Mapping[str, Any]) -> list[Operation]:
+        """Run the graph once and return its nodes in order."""
+        feed = self._adapter.feed(positional, named)
+        outputs = self._session.run(self._outputs, feed)
+        values = dict(zip(self._outputs, outputs, strict=True)) | feed
+        return [
+            Operation(
+                where=node.name or node.op_type,
+                what=node.op_type,
+                name=node.op_type,
+                source=None,
+                call=0 if node.name else number,
+                inputs=_arrays(values, node.input),
+                outputs=_arrays(values, node.output),
+            )
+            for number, node in enumerate(self._nodes)
+        ]
+
+
+def _arrays(values: Mapping[str, Any], names: Any) -> tuple[Array, ...]:
+    """Return the values that are known; weights are not."""
+    found = [values[name] for name in names if name in values]
+    return tuple(value for value in found if isinstance(value, np.ndarray))

@@ -1,0 +1,67 @@
+"""One traced operation of a model, and how the operations of two runs are paired."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audit.report import Culprit
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a run.
+
+    Attributes:
+        where: path of the submodule that called it, or the name of an ONNX node.
+        what: the submodule's class, or the node's type.
+        name: the operation, such as `conv1d`.
+        source: file and line of the user's code that called it, if known.
+        call: how often the same submodule has called this operation before.
+        inputs: arrays that went in.
+        outputs: arrays that came out.
+    """
+
+    where: str
+    what: str
+    name: str
+    source: str | None
+    call: int
+    inputs: tuple[Array, ...]
+    outputs: tuple[Array, ...]
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What identifies it in another run: path, operation and call number.
+
+        The number of operations may depend on the length, as where a loop fills a mask; so the
+        position in the run identifies nothing.
+        """
+        return self.where, self.name, self.call
+
+    def culprit(self, frames: float = math.inf) -> Culprit:
+        """Return this operation as a culprit that looks so many input frames ahead."""
+        return Culprit(
+            where=self.where, what=self.what, operation=self.name, source=self.source, frames=frames
+        )
+
+
+def paired(
+    operations: Iterable[Operation], *runs: Sequence[Operation]
+) -> Iterator[tuple[Operation, tuple[Operation | None, ...]]]:
+    """Yield each operation with the same one of other runs; None where a run lacks it."""
+    tables = [{operation.key: operation for operation in run} for run in runs]
+    for operation in operations:
+        yield operation, tuple(table.get(operation.key) for table in tables)
+
+
+def unequal(a: Array, b: Array) -> Array:
+    """Return where two arrays of one shape differ in any bit; NaN equals NaN."""
+    return np.asarray((a != b) & ~((a != a) & (b != b)))

@@ -1,0 +1,205 @@
+"""One audit: every check in order, then the report."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+
+from nearfuture.audit.adapters import OnnxAdapter
+from nearfuture.audit.attribution import Attribution
+from nearfuture.audit.call import LatencyLimit, StreamingSteps
+from nearfuture.audit.checks import (
+    CheckResult,
+    check_batch,
+    check_length,
+    check_padding,
+    check_repeat,
+    check_streaming,
+    skipped,
+)
+from nearfuture.audit.comparison import difference, epsilon, gaps, largest
+from nearfuture.audit.measure import Measurement, measure
+from nearfuture.audit.probing import Probes
+from nearfuture.audit.report import Culprit, Finding, Report, gravest_first
+from nearfuture.audit.setup import Setup
+
+_AS_ROUNDING = 8
+"""A change below so many units of rounding is called as small as rounding."""
+
+
+class Audit:
+    """Run every check on a model and collect the findings.
+
+    Args:
+        setup: the model and the row that is probed.
+        limit: how far ahead it may look.
+        steps: how it is streamed.
+        matrix: whether to measure the whole dependency matrix; None: up to 2000 frames.
+    """
+
+    def __init__(
+        self,
+        setup: Setup,
+        limit: LatencyLimit,
+        steps: StreamingSteps | None = None,
+        matrix: bool | None = None,
+    ) -> None:
+        frame_ms = setup.model.adapter.frame_ms or limit.frame_ms
+        self.limit = dataclasses.replace(limit, frame_ms=frame_ms)
+        self.steps = steps or StreamingSteps()
+        self._matrix = matrix
+        self._first_setup = setup
+        self._findings: list[Finding] = []
+        self._checked: list[str] = []
+        self._notes = list(setup.notes)
+
+    def report(self) -> Report:
+        """Run the audit."""
+        result, setup = check_repeat(self._first_setup)
+        self._add(result)
+        if setup is None:
+            return self._report(None, ())
+        repeatable = all(finding.kind != "nondeterminism" for finding in result.findings)
+        setup = self._batch(setup)
+        self._padding(setup, repeatable)
+        measured = measure(setup, self._matrix, self.limit.frames)
+        self._checked.append(measured.checked)
+        self._notes += measured.notes
+        if repeatable:
+            self._add(check_length(setup, measured.certain_last))
+        sources = self._lookahead_sources(setup, measured)
+        self._future(setup, measured, sources)
+        measured = self._declared_latency(setup, measured)
+        if self.steps.step is not None:
+            self._add(check_streaming(setup, self.steps))
+        return self._report(measured, sources)
+
+    def _add(self, result: CheckResult, culprits: list[Culprit] | None = None) -> None:
+        self._findings += [finding.at(culprits or ()) for finding in result.findings]
+        self._checked += [result.checked] if result.checked else []
+        self._notes += result.notes
+
+    def _batch(self, setup: Setup) -> Setup:
+        """Check the batch; where its rows mix, everything else is probed one row at a time."""
+        result = check_batch(setup)
+        if not result.findings:
+            self._add(result)
+            return setup
+        self._add(result, Attribution(setup).batch())
+        return setup.one_row_at_a_time()
+
+    def _padding(self, setup: Setup, repeatable: bool) -> None:
+        if not repeatable:
+            self._add(
+                skipped("padding and other lengths were not tried: random numbers would differ")
+            )
+            return
+        result = check_padding(setup)
+        if result.findings:
+            valid = int(result.findings[0].evidence["valid"])
+            self._add(result, Attribution(setup).future(valid, valid))
+        else:
+            self._add(result)
+
+    def _lookahead_sources(self, setup: Setup, measured: Measurement) -> tuple[Culprit, ...]:
+        """Return every operation that looks ahead on its own, the farthest first."""
+        if not measured.lookahead:
+            return ()
+        attribution = Attribution(setup)
+        if not attribution.possible:
+            if isinstance(setup.model.adapter, OnnxAdapter):
+                self._notes.append("naming the node needs onnx: pip install onnx")
+            return ()
+        sources = attribution.lookahead_sources(
+            measured.lookahead, measured.output, measured.middle
+        )
+        if not sources:
+            self._notes.append("where the future enters could not be found")
+        return sources
+
+    def _future(self, setup: Setup, measured: Measurement, sources: tuple[Culprit, ...]) -> None:
+        """Report a lookahead beyond the limit, and a normalisation over time in any case."""
+        ahead, limit = measured.lookahead, self.limit
+        normalises = bool(sources) and _is_normalisation(sources[0])
+        if ahead <= limit.frames and not (normalises and math.isinf(ahead)):
+            return
+        output, last = measured.output, int(measured.last[measured.output])
+        message = _smallest_experiment(setup, measured.kind, output, last)
+        if ahead > limit.frames:
+            frames = last - int(measured.own[output])
+            message += f", {frames} {setup.model.adapter.unit}{'s' * (frames != 1)} ahead"
+            if limit.at_most is not None:
+                message += f"; at most {limit.at_most:g} allowed"
+            elif limit.at_most_ms is not None:
+                message += f"; at most {limit.at_most_ms:g} ms allowed"
+        finding = Finding(
+            kind="normalisation" if normalises else "future",
+            message=message,
+            breaks=ahead > limit.frames,
+            evidence={"output": output, "input": last},
+        )
+        self._findings.append(finding.at(sources))
+
+    def _declared_latency(self, setup: Setup, measured: Measurement) -> Measurement:
+        """Compare with the latency that the model itself declares."""
+        declared, frame_ms = setup.model.adapter.declared_ms, self.limit.frame_ms
+        if declared is None or frame_ms is None or math.isinf(declared):
+            return measured
+        needed = (measured.lookahead + 1) * frame_ms
+        self._checked.append(f"whether the declared latency, {declared:g} ms, is kept")
+        if needed > declared + 1e-6:
+            message = f"it declares a latency of {declared:g} ms, but needs {needed:g} ms"
+            self._findings.append(Finding(kind="latency", message=message))
+        if abs(needed - declared) < 1e-6:  # windows end in weights that are almost 0
+            return dataclasses.replace(measured, lookahead_is_lower_bound=False)
+        return measured
+
+    def _report(self, measured: Measurement | None, sources: tuple[Culprit, ...]) -> Report:
+        setup, limit = self._first_setup, self.limit
+        return Report(
+            model=setup.model.adapter.name,
+            unit=setup.model.adapter.unit,
+            shape=setup.shape,
+            layout=setup.model.layout,
+            input_frames=len(setup.base),
+            output_frames=setup.trial.shape[1],
+            stride=setup.stride,
+            offset=setup.offset,
+            matrix=measured.matrix if measured else None,
+            lookahead=measured.lookahead if measured else None,
+            lookback=measured.lookback if measured else None,
+            lookahead_is_lower_bound=measured is not None and measured.lookahead_is_lower_bound,
+            lookback_is_lower_bound=measured is not None and measured.lookback_is_lower_bound,
+            frame_ms=limit.frame_ms,
+            observed=setup.observed,
+            at_most=limit.at_most,
+            at_most_ms=limit.at_most_ms,
+            findings=gravest_first(self._findings),
+            lookahead_sources=sources,
+            checked=tuple(self._checked),
+            notes=tuple(self._notes),
+            seed=setup.seed,
+        )
+
+
+def _smallest_experiment(setup: Setup, kind: str, output: int, frame: int) -> str:
+    """Describe the smallest change of an input that changes an output, with its numbers."""
+    base, message = setup.base, f"output {output} changes with input {frame}"
+    if kind == "nan":
+        return f"{message} (it becomes NaN; finite changes sink below rounding on the way)"
+    probes = Probes(base, seed=setup.seed)
+    changed = [probes.frames(each, np.array([frame])) for each in probes.kinds]
+    y = setup.run(np.concatenate([base[None], *changed]))
+    before, after = y[0, output], y[1:, output]
+    sizes = gaps(after, before)
+    if not sizes.max():
+        return f"{message} and what follows it"
+    tiny = sizes.max() < _AS_ROUNDING * epsilon(y) * largest(y[0])
+    faint = ", a change as small as rounding" if tiny else ""
+    return f"{message} ({difference(after[int(sizes.argmax())], before)}{faint})"
+
+
+def _is_normalisation(culprit: Culprit) -> bool:
+    return any("norm" in word.lower() for word in (culprit.what, culprit.operation))

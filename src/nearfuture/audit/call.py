@@ -1,0 +1,178 @@
+"""How a model is called, which of its answers count, and what it has to keep."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from fractions import Fraction
+from typing import Any, Literal, TypedDict, TypeVar, get_args
+
+from nearfuture.audit.report import allowed_frames
+from nearfuture.error import NearfutureError
+
+Takes = Literal["nothing", "lengths", "mask", "padding_mask"]
+
+
+class CallOptions(TypedDict, total=False):
+    """The keywords by which callers fill a `CallSpec`; its fields say what each one means."""
+
+    layout: str | None
+    output: int | str | None
+    output_layout: str | None
+    takes: Takes | None
+    keyword: str | None
+    extra: Mapping[str, Any] | None
+    frame_samples: int
+    stride: Fraction | int | None
+    observed: int
+    train: bool
+    seed: int
+    name: str | None
+
+
+class AuditOptions(CallOptions, total=False):
+    """The keywords of `audit.model`: those of the call, of the limit and of streaming."""
+
+    frame_ms: float | None
+    at_most: float | None
+    at_most_ms: float | None
+    step: Callable[..., Any] | None
+    start: Callable[[], Any] | None
+    finish: Callable[[Any], Any] | None
+    matrix: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallSpec:
+    """How a model is called, and which part of its answer counts.
+
+    Attributes:
+        layout: a letter for every axis of the input: `N` rows, `T` time, any other for features.
+            Without `N` the model takes one sequence at a time. None: NTC, or as the model says.
+        output: which part of the answer: an index or a key; None: its first array. For a bundle,
+            the lookahead of a head in frames.
+        output_layout: the axes of the output; without `T` it is one output for the sequence. None:
+            those of the input.
+        takes: what the model gets about padding, besides the input: "nothing", "lengths" (int64),
+            "mask" (True: valid) or "padding_mask" (True: padding). None: "lengths" where lengths
+            are given.
+        keyword: the name of that argument; None: it is positional.
+        extra: further arguments by name, the same in every call.
+        frame_samples: how many samples of a waveform count as one frame.
+        stride: input frames per output frame; None: measured.
+        observed: how many input frames are known before any output is wanted; to depend on them is
+            no lookahead.
+        train: audit a torch module in train mode instead of eval mode.
+        seed: set before every call; all probes are drawn from it.
+        name: the model's name in the report.
+    """
+
+    layout: str | None = None
+    output: int | str | None = None
+    output_layout: str | None = None
+    takes: Takes | None = None
+    keyword: str | None = None
+    extra: Mapping[str, Any] | None = None
+    frame_samples: int = 1
+    stride: Fraction | int | None = None
+    observed: int = 0
+    train: bool = False
+    seed: int = 0
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.frame_samples < 1:
+            raise NearfutureError(
+                f"`frame_samples` is 1 or more, not {self.frame_samples}",
+                code="out_of_range",
+                parameter="frame_samples",
+            )
+        if self.stride is not None and not self.stride > 0:
+            raise NearfutureError(
+                f"`stride` is above 0 input frames, not {self.stride}",
+                code="out_of_range",
+                parameter="stride",
+            )
+        for parameter, layout in (
+            ("layout", self.layout),
+            ("output_layout", self.output_layout),
+        ):
+            if layout is not None and len(set(layout)) < len(layout):
+                raise NearfutureError(
+                    f"`{parameter}` gives every axis a letter of its own, e.g. NTC, not {layout!r}",
+                    parameter=parameter,
+                )
+        if self.layout is not None and "T" not in self.layout:
+            raise NearfutureError(
+                f"`layout` needs a time axis T, which {self.layout!r} lacks", parameter="layout"
+            )
+        if self.takes not in (None, *get_args(Takes)):
+            raise NearfutureError(
+                f"`takes` is {', '.join(get_args(Takes))}, not {self.takes!r}", parameter="takes"
+            )
+        if self.frame_samples > 1 and self.layout not in (None, "NT", "T"):
+            raise NearfutureError(
+                f"`frame_samples` counts samples of a waveform, in layout NT or T, not "
+                f"{self.layout}",
+                parameter="frame_samples",
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatencyLimit:
+    """How far ahead a model may look.
+
+    Attributes:
+        frame_ms: milliseconds per input frame; 1000 / rate for samples.
+        at_most: the lookahead allowed, in input frames.
+        at_most_ms: the worst-case latency allowed, `(lookahead + 1) · frame_ms`.
+    """
+
+    frame_ms: float | None = None
+    at_most: float | None = None
+    at_most_ms: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("frame_ms", self.frame_ms), ("at_most_ms", self.at_most_ms)):
+            if value is not None and not 0 < value < math.inf:
+                raise NearfutureError(
+                    f"`{name}` is above 0 and finite, not {value:g}",
+                    code="out_of_range",
+                    parameter=name,
+                )
+        if self.at_most is not None and not self.at_most >= 0:
+            raise NearfutureError(
+                f"`at_most` is a number of frames from 0, not {self.at_most}",
+                code="out_of_range",
+                parameter="at_most",
+            )
+
+    @property
+    def frames(self) -> float:
+        """The lookahead allowed, in input frames."""
+        return allowed_frames(self.at_most, self.at_most_ms, self.frame_ms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StreamingSteps:
+    """The functions by which a model is streamed.
+
+    Attributes:
+        step: `step(chunk, state) -> (frames, state)`; None: the model is not streamed.
+        start: returns the state before the first chunk; None: that state is None.
+        finish: returns the frames that were still pending, from the last state.
+    """
+
+    step: Callable[..., Any] | None = None
+    start: Callable[[], Any] | None = None
+    finish: Callable[[Any], Any] | None = None
+
+
+_Spec = TypeVar("_Spec", LatencyLimit, StreamingSteps)
+
+
+def take(cls: type[_Spec], options: dict[str, Any]) -> _Spec:
+    """Build a specification from its keywords, which are removed from the options."""
+    names = [field.name for field in fields(cls) if field.name in options]
+    return cls(**{name: options.pop(name) for name in names})

@@ -1,0 +1,42 @@
+"""The answer to one row does not change with the other rows of a batch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nearfuture.audit.checks.result import CheckResult, skipped
+from nearfuture.audit.comparison import Comparison
+from nearfuture.audit.probing import Probes
+from nearfuture.audit.report import Finding
+from nearfuture.audit.setup import Setup
+
+_CHECKED = "whether rows of a batch are independent"
+
+
+def check_batch(setup: Setup) -> CheckResult:
+    """Replace the other rows of a batch, and then their lengths."""
+    model, base = setup.model, setup.base
+    if model.rows == 1:
+        return skipped("rows of a batch were not tried together: the model takes one at a time")
+    probes = Probes(base, seed=setup.seed + 2)
+    rows = model.rows or 1 + len(probes.kinds)
+    x = np.stack([base] * rows)
+    alone = setup.run(x)[0]
+    others = x.copy()
+    for row in range(1, rows):
+        others[row] = probes.substitute(probes.kinds[row % len(probes.kinds)])
+    compared = Comparison(setup.run(others)[0], alone)
+    if compared.differ:
+        return _found(f"row 0 changes with the rows beside it: {compared.describe()}")
+    if model.knows_padding:
+        shorter = [len(base)] + [max(1, len(base) // 2)] * (rows - 1)
+        # Packed sequences have other shapes inside now.
+        got = model.run(x, shorter).frames[0][: len(alone)]
+        compared = Comparison(got, alone, exact=False)
+        if compared.differ:
+            return _found(f"row 0 changes with the lengths beside it: {compared.describe()}")
+    return CheckResult(_CHECKED)
+
+
+def _found(message: str) -> CheckResult:
+    return CheckResult(_CHECKED, (Finding(kind="batch", message=message),))

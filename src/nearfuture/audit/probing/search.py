@@ -1,0 +1,205 @@
+"""The lookahead alone, in a few calls: replace whole futures, and bisect where the answer lies.
+
+Shapes: `T` input frames, `U` output frames.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audit.adapters import CannotRun
+from nearfuture.audit.comparison import differs, epsilon, gaps, largest
+from nearfuture.audit.probing.probes import Probes, fill
+from nearfuture.audit.probing.rounding import ROUNDING, RoundingCheck
+from nearfuture.audit.setup import TRIAL_ROWS, Setup
+
+Array = NDArray[Any]
+
+_ELSEWHERE = 4
+"""Places all over the sequence at which each call looks for an output that looks farther."""
+
+_ENOUGH_FRAMES = 256
+
+
+@dataclass(frozen=True)
+class FarthestLook:
+    """The dependency that reaches farthest ahead.
+
+    Attributes:
+        frames: input frames after the output's own.
+        output: the output.
+        last: the last input frame that it depends on.
+        touches_end: every output that looks so far depends on the last frame in use.
+        kind: the probe that showed it.
+        fades: the influence sinks below floating-point resolution there.
+        rounded: changes of the size of rounding were not counted.
+    """
+
+    frames: int
+    output: int
+    last: int
+    touches_end: bool
+    kind: str
+    fades: bool = False
+    rounded: bool = False
+
+
+def farthest_look(setup: Setup, base: Array) -> FarthestLook:
+    """Find the farthest lookahead of any output by bisection.
+
+    Every call replaces everything from each of a few frames on, which shows for every output
+    whether it depends on any frame from there on. The next call bisects the interval of the output
+    that looks farthest, until its last frame is known, and tests outputs all over the sequence for
+    a longer lookahead; one that has it is examined next. This takes two calls for a model that
+    treats all frames alike, and about `log T` for others.
+
+    Args:
+        setup: the model.
+        base: (T, …), a row; its length may differ from the example's.
+    """
+    probes = Probes(base, seed=setup.seed)
+    search = _Search(setup, probes)
+    found = search.run(probes.kinds[0])
+    if not found.fades or base.dtype.kind != "f":
+        return found
+    rounding = RoundingCheck(setup, probes)
+    nearest = np.arange(found.last - found.frames + 1, found.last + 1)
+    if found.frames and rounding.is_rounding(found.output, nearest, search.tiny):
+        return replace(search.run(probes.kinds[0], floor=ROUNDING), rounded=True, fades=False)
+    if not setup.model.adapter.propagates_nan:
+        return found
+    further = search.run("nan")
+    continues = rounding.continues(found.output, np.arange(found.last + 1, further.last + 1))
+    if continues and further.frames > found.frames:
+        return replace(further, fades=False)
+    return replace(found, fades=continues is None)
+
+
+def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float, bool]:
+    """Return the lookahead at any length: inf where it grows with the sequence.
+
+    Longer and longer sequences are tried: at least twice as long, 256 frames, and long enough to
+    see beyond the limit; one frame more each time, so that no block of frames fits them all. A
+    lookahead that touches the end of each of them grows. A number is believed where a longer
+    sequence confirms it, for two of three sequences of values.
+
+    Returns:
+        The lookahead, and whether it is only a lower bound.
+    """
+    base = setup.base
+    enough = max(2 * len(base), _ENOUGH_FRAMES)
+    if math.isfinite(limit):
+        enough = max(enough, math.ceil(2 * (limit + setup.stride)))
+    seen, grew = found.frames, False
+    if not found.touches_end:
+        return seen, found.fades
+    if not setup.any_length:
+        return math.inf, False
+    while len(base) < enough or grew:
+        base = np.concatenate([base, base[::-1], base[:1]])
+        rng = np.random.default_rng(len(base))
+        answers: list[FarthestLook] = []
+        for values in (base, rng.permutation(base), rng.permutation(base)):
+            try:
+                answers.append(farthest_look(setup, values))
+            except CannotRun:
+                return math.inf, False
+            if answers[-1].touches_end:
+                break
+        if answers[-1].touches_end:
+            if grew:
+                return math.inf, False
+            continue
+        farthest = max(answers, key=lambda answer: answer.frames)
+        confirmed = sum(answer.frames == farthest.frames for answer in answers) > 1
+        if farthest.frames < seen or (farthest.frames == seen and not confirmed):
+            return seen, True
+        if farthest.frames == seen:
+            return seen, False
+        if farthest.fades or grew:
+            return math.inf, False  # it grew, and may have sunk on the way
+        seen, grew = farthest.frames, True
+    return math.inf, False
+
+
+@dataclass
+class _Intervals:
+    """What is known of every output: the last frame it depends on lies in [low, high].
+
+    Attributes:
+        low, high: (U,).
+        size: (U,), the relative change that raised `low` last.
+    """
+
+    low: Array
+    high: Array
+    size: Array
+
+
+class _Search:
+    """Searches of one sequence, all compared with the same unchanged answers."""
+
+    def __init__(self, setup: Setup, probes: Probes) -> None:
+        self.setup, self.probes = setup, probes
+        self.frames = len(probes.base)
+        self.first = max(1, setup.observed)
+        if self.frames == len(setup.base) and len(setup.trial) == TRIAL_ROWS:
+            self.base = setup.trial
+        else:
+            self.base = setup.run(np.broadcast_to(probes.base, (TRIAL_ROWS, *probes.base.shape)))
+        self.own = setup.own(self.base.shape[1])
+        self.scale = largest(self.base)
+        self.tiny = ROUNDING * epsilon(self.base) * self.scale
+
+    def run(self, kind: str, floor: float = 0.0) -> FarthestLook:
+        """Search with one kind of probe; changes below so many units of rounding do not count."""
+        last, outputs = self.frames - 1, self.base.shape[1]
+        known = _Intervals(np.minimum(self.own, last), np.full(outputs, last), np.zeros(outputs))
+        cuts = np.linspace(self.first, last, TRIAL_ROWS).round()
+        self._narrow(known, kind, cuts, floor)
+        everywhere = np.linspace(0, outputs - 1, _ELSEWHERE).round().astype(int)
+        while True:
+            examined = int((known.low - self.own).argmax())
+            farthest = int(known.low[examined] - self.own[examined])
+            low, high = known.low[examined], known.high[examined]
+            # Its next frame first: mostly the earliest that changes is its last already.
+            here = np.linspace(low + 1, high, TRIAL_ROWS - _ELSEWHERE).round()
+            elsewhere = self.own[everywhere] + farthest + 1
+            cuts = np.concatenate([here[here <= high], elsewhere])
+            tried = self._narrow(known, kind, cuts, floor)
+            settled = known.low[examined] == known.high[examined]
+            if not tried or (settled and int((known.low - self.own).max()) <= farthest):
+                break
+        alike = known.low - self.own == known.low[examined] - self.own[examined]
+        return FarthestLook(
+            frames=farthest,
+            output=examined,
+            last=int(known.low[examined]),
+            touches_end=farthest > 0 and bool((known.low[alike] == known.low.max()).all()),
+            kind=kind,
+            fades=0 < known.size[examined] < ROUNDING * epsilon(self.base),
+        )
+
+    def _narrow(self, known: _Intervals, kind: str, cuts: Array, floor: float) -> bool:
+        """Replace all from each of these frames on; return whether any of them was in range."""
+        cuts = np.unique(cuts.astype(int))
+        cuts = cuts[(cuts >= self.first) & (cuts < self.frames)]
+        if not len(cuts):
+            return False
+        got = self.setup.run(self.probes.suffixes(kind, fill(cuts, TRIAL_ROWS)))
+        changed = differs(got, self.base, floor)
+        for k, cut in enumerate(cuts):
+            nearer = changed[k] & (cut > known.low)
+            if nearer.any():
+                size = gaps(got[k], self.base[k]) / (self.scale or 1.0)
+                known.size = np.where(nearer, size, known.size)
+            known.low = np.where(nearer, cut, known.low)
+            below = np.minimum(known.high, np.maximum(cut - 1, known.low))
+            known.high = np.where(changed[k], known.high, below)
+        known.high = np.maximum(known.high, known.low)
+        return True

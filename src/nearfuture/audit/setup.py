@@ -1,0 +1,317 @@
+"""From a model and an example to everything that the checks need: one call, then its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nearfuture.audit.adapters import (
+    Adapter,
+    BundleAdapter,
+    CannotRun,
+    TorchAdapter,
+    adapt,
+    is_torch,
+    tensor_to_numpy,
+)
+from nearfuture.audit.audited_model import AuditedModel
+from nearfuture.audit.axes import find_output_layout, measure_stride
+from nearfuture.audit.call import CallOptions, CallSpec, LatencyLimit
+from nearfuture.audit.report import own_frames
+from nearfuture.error import NearfutureError
+
+Array = NDArray[Any]
+
+TRIAL_ROWS = 8
+"""Copies of the row in the first call; the search for the lookahead compares with its answer."""
+
+_MOST_ROWS = 32
+_MOST_BYTES = 1 << 27
+"""Limit of one call's input; fewer rows run together where they are long."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """A model, the row that is probed, and what the first calls showed.
+
+    Attributes:
+        model: what is probed.
+        shape: of the example as it was given.
+        example: (N, T, …) with its lengths.
+        base: (T, …), the row that is probed, of full length.
+        stride: input frames per output frame.
+        offset: the input frame that output 0 stands for.
+        rows: how many probes run together.
+        timeless: there is one output for the whole sequence.
+        any_length: the model accepts shorter and longer sequences.
+        trial: (8, U, E), the answer to copies of the row.
+        observed: how many input frames are known before any output is wanted.
+        second_call_error: what the second call raised, where a first call with the same input
+            works; "" otherwise.
+        notes: how the model was understood.
+    """
+
+    model: AuditedModel
+    shape: tuple[int, ...]
+    example: Array
+    lengths: list[int] | None
+    base: Array
+    stride: Fraction
+    offset: int
+    rows: int
+    timeless: bool
+    any_length: bool
+    trial: Array
+    observed: int
+    second_call_error: str
+    notes: tuple[str, ...]
+
+    @property
+    def seed(self) -> int:
+        """Seed of everything that is drawn."""
+        return self.model.spec.seed
+
+    def own(self, outputs: int) -> Array:
+        """Return (U,): the input frame at which each output's own begins."""
+        return own_frames(outputs, self.stride, self.offset)
+
+    def run(self, x: Array, *, seeded: bool = True) -> Array:
+        """Return the frames (N, U, E) of rows (N, T, …) without padding."""
+        return self.model.run(x, [x.shape[1]] * len(x), seeded=seeded).frames
+
+    def one_row_at_a_time(self) -> Setup:
+        """Return the same with one row a call, where the model accepts that."""
+        model = replace(self.model, rows=1)
+        try:
+            trial = model.run(self.base[None], [len(self.base)]).frames
+        except CannotRun:
+            return self
+        return replace(self, model=model, trial=trial, rows=1)
+
+
+def prepare(
+    fn: Any,
+    example: Any,
+    lengths: Sequence[int] | None,
+    options: CallOptions,
+    limit: LatencyLimit | None = None,
+) -> Setup:
+    """Wrap a model, run it once, and find its axes, its stride and how many rows it accepts.
+
+    Raises:
+        NearfutureError: where the model cannot be run or understood.
+    """
+    spec = CallSpec(**options)
+    adapter = adapt(fn, example, spec, limit.at_most_ms if limit else None)
+    if isinstance(adapter, BundleAdapter):
+        _check_bundle_options(lengths, limit)
+        spec = replace(spec, output=None, stride=adapter.stride, layout=spec.layout or "NT")
+        example = adapter.example() if example is None else example
+    elif example is None:
+        raise NearfutureError(
+            "an `example` is needed: an array like those the model reads",
+            parameter="example",
+        )
+    x = _as_array(example, fn)
+    streaming = all(hasattr(fn, part) for part in ("field", "start", "step", "finish"))
+    guessed = spec.takes is None and lengths is not None and not streaming
+    if spec.takes is None:
+        spec = replace(spec, takes="nothing" if lengths is None and not streaming else "lengths")
+    model = AuditedModel(adapter, spec, spec.layout or _usual_layout(x, adapter), x.dtype)
+    if "N" not in model.layout:
+        model = replace(model, rows=1)
+    rows = model.canonical(x)
+    counts = _checked_lengths(rows, x, lengths, model)
+    row = 0 if counts is None else int(np.argmax(counts))
+    base = rows[row] if counts is None else rows[row, : counts[row]]
+    notes = _remarks(fn, adapter, spec)
+    try:
+        model, whole = _first_answer(model, rows, base, notes)
+    except CannotRun as error:
+        if not guessed:
+            raise
+        raise _with_remedy(model, base, error) from error
+    axes = find_output_layout(model, base, whole)
+    model, notes = axes.model, [*notes, *axes.notes]
+    trial = _checked_trial(model.read(whole, model.rows or TRIAL_ROWS).frames, adapter, base)
+    layout = model.spec.output_layout
+    timeless = layout is not None and "T" not in layout
+    offset = 0
+    if timeless:
+        stride = Fraction(len(base))
+    elif spec.stride is not None:
+        stride = Fraction(spec.stride)
+    elif spec.observed and trial.shape[1] == len(base) - spec.observed:
+        stride, offset = Fraction(1), spec.observed
+        notes.append(f"output u stands for input frame {offset} + u, the first not observed")
+    else:
+        if not axes.any_length and trial.shape[1] != len(base):
+            notes.append(
+                "if its outputs are one answer to the whole sequence, say so with an "
+                "`output_layout` without T, such as NHC"
+            )
+        stride = measure_stride(model, base, trial.shape[1], any_length=axes.any_length)
+    most = max(1, _MOST_BYTES // max(1, base.nbytes))
+    return Setup(
+        model=model,
+        shape=tuple(np.shape(example)),
+        example=rows,
+        lengths=counts,
+        base=base,
+        stride=stride,
+        offset=offset,
+        rows=model.rows or min(_MOST_ROWS, most, max(2, len(base))),
+        timeless=timeless,
+        any_length=axes.any_length,
+        trial=trial,
+        observed=len(base) if timeless else spec.observed,
+        second_call_error=axes.second_call_error,
+        notes=tuple(notes),
+    )
+
+
+def _check_bundle_options(lengths: Any, limit: LatencyLimit | None) -> None:
+    if limit is not None and limit.at_most is not None:
+        raise NearfutureError(
+            "a bundle reads samples, not frames: limit its latency in ms instead of `at_most` "
+            f"{limit.at_most:g}",
+            parameter="at_most",
+        )
+    if lengths is not None:
+        raise NearfutureError(
+            "`lengths` has no effect on a bundle: a stream ends where it ends",
+            parameter="lengths",
+        )
+
+
+def _as_array(example: Any, fn: Any) -> Array:
+    """Convert an example to numpy; values that numpy made float64 get the type of the weights."""
+    if is_torch(example):
+        return tensor_to_numpy(example)
+    x = np.asarray(example)
+    if x.dtype.kind not in "fiub":
+        raise NearfutureError(f"an example holds numbers, not {x.dtype}", parameter="example")
+    if x.dtype == np.float64 and is_torch(fn):
+        import torch
+
+        weights = (p for p in getattr(fn, "parameters", list)() if p.is_floating_point())
+        if getattr(next(weights, None), "dtype", None) is torch.float32:
+            return x.astype(np.float32)
+    return x
+
+
+def _usual_layout(x: Array, adapter: Adapter) -> str:
+    if x.ndim == 1:
+        return "T"
+    if x.ndim == 2:
+        return "TC" if adapter.time_first else "NT"
+    if x.ndim == 3:
+        return "TNC" if adapter.time_first else "NTC"
+    raise NearfutureError(
+        f"an example of {x.ndim} axes {x.shape} needs `layout`: a letter for every axis, N for "
+        f"rows, T for time, e.g. NCFT",
+        parameter="layout",
+    )
+
+
+def _checked_lengths(
+    rows: Array, x: Array, lengths: Sequence[int] | None, model: AuditedModel
+) -> list[int] | None:
+    """Refuse an example that cannot be probed, and lengths that do not fit it."""
+    frames, observed = rows.shape[1], model.spec.observed
+    if frames < 2 or not rows.size:
+        raise NearfutureError(
+            f"the example has {frames} frame(s) in layout {model.layout} (shape {x.shape}): a "
+            f"dependency matrix takes at least 2; say which axis is time with `layout`",
+            parameter="example",
+        )
+    if rows.dtype.kind == "f" and not np.isfinite(rows).all():
+        raise NearfutureError(
+            "the example holds NaN or infinity: probe a model with finite values",
+            parameter="example",
+        )
+    if not 0 <= observed < frames:
+        raise NearfutureError(
+            f"`observed` counts frames from 0 to less than all {frames} of the example, not "
+            f"{observed}; one output for a whole window is an `output_layout` without T",
+            code="out_of_range",
+            parameter="observed",
+        )
+    if lengths is None:
+        return None
+    counts = [int(n) for n in lengths]
+    if len(counts) != len(rows) or max(counts) > frames or min(counts) < 1:
+        raise NearfutureError(
+            f"`lengths` {counts} do not fit an example of {len(rows)} rows and {frames} frames",
+            parameter="lengths",
+        )
+    return counts
+
+
+def _remarks(fn: Any, adapter: Adapter, spec: CallSpec) -> list[str]:
+    """Say how the model was understood where that is not obvious."""
+    notes = []
+    if adapter.time_first and spec.layout is None:
+        notes.append(f"{adapter.name} reads time first (batch_first=False): layout TNC")
+    if isinstance(adapter, TorchAdapter) and adapter.function is fn and not spec.train:
+        training = [path or type(m).__name__ for path, m in adapter.modules().items() if m.training]
+        if training:
+            notes.append(
+                f"the function calls a module in train mode ({training[0]}), and is audited like "
+                f"this; call .eval() on it if that is not intended"
+            )
+    return notes
+
+
+def _first_answer(
+    model: AuditedModel, example: Array, base: Array, notes: list[str]
+) -> tuple[AuditedModel, Any]:
+    """Call the model with copies of the row, and find how many rows it accepts."""
+    if model.rows is not None:
+        return model, model.call(base[None], [len(base)])
+    try:
+        return model, model.call(np.stack([base] * TRIAL_ROWS), [len(base)] * TRIAL_ROWS)
+    except CannotRun as error:
+        refused = error
+    for rows in dict.fromkeys((len(example), 1)):
+        try:
+            answer = model.call(np.stack([base] * rows), [len(base)] * rows)
+        except CannotRun as error:
+            refused = error
+            continue
+        notes.append(f"the model accepts batches of {rows} only, so probing is slower")
+        return replace(model, rows=rows), answer
+    raise refused
+
+
+def _with_remedy(model: AuditedModel, base: Array, error: CannotRun) -> NearfutureError:
+    """Return the model's own error; with the remedy where it runs without lengths."""
+    alone = replace(model, spec=replace(model.spec, takes="nothing"))
+    try:
+        alone.call(base[None], None)
+    except CannotRun:
+        return error
+    return NearfutureError(
+        f"{model.adapter.name} does not accept lengths as its second argument: choose `takes` "
+        f"(nothing, mask or padding_mask), and name that argument with `keyword` ({error})",
+        parameter="takes",
+    )
+
+
+def _checked_trial(frames: Array, adapter: Adapter, base: Array) -> Array:
+    if not frames.size:
+        raise NearfutureError(
+            f"{adapter.name} answers {len(base)} frames with none: give a longer example",
+            parameter="example",
+        )
+    if frames.dtype.kind == "f" and np.isnan(frames).any():
+        raise NearfutureError(
+            f"{adapter.name} answers the example with NaN: where a mask hides every frame from "
+            f"some frame, attention gives NaN; is a mask inverted?"
+        )
+    return frames

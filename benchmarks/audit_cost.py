@@ -1,7 +1,7 @@
 """The audit of a two-layer GRU of 256 over 500 frames beside a gradient for every output.
 
-The usual way to see who looks at whom is one retained backward pass per output. Same model, same
-input, same threads, one run; both matrices are shown. One thread unless told: with more, a busy
+The usual way to measure a dependency matrix is one retained backward pass per output. Same model,
+same input, same threads, one run; both matrices are shown. One thread by default: with more, a busy
 machine slows each in its own way.
 
     python benchmarks/audit_cost.py [--threads 1]

@@ -4,6 +4,7 @@ import gc
 import hashlib
 import json
 import shutil
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Bundle, Manifest, bundled, load
 from nearfuture.runtime import bundle as opening
+from tests.errors import refuses
 from tests.waveform import assert_same_bits, hear, signals, zipped
 
 
@@ -130,6 +132,7 @@ def test_a_newer_schema_asks_for_an_upgrade(folder: Path) -> None:
         (lambda values: values.update(heads=[{"frames": 0}]), "lacks 'latency'"),
         (lambda values: values.update(first_quantum_samples=321), "first_quantum_samples"),
         (lambda values: values.update(files=["step.onnx"]), "damaged"),
+        (lambda values: values["files"]["step.onnx"].update(bytes=-2), "size from 0, not -2"),
         (lambda values: values["files"].update({"../a": {}}), "no name for a file"),
         (lambda values: values["files"].update({"/etc/passwd": {}}), "no name for a file"),
     ],
@@ -151,7 +154,7 @@ def test_a_manifest_that_is_no_manifest(folder: Path, content: bytes, message: s
 
 
 def test_a_manifest_too_large(folder: Path) -> None:
-    (folder / "model.json").write_bytes(b" " * (opening.LARGEST_MANIFEST + 1))
+    (folder / "model.json").write_bytes(b" " * (opening.MAX_MANIFEST_BYTES + 1))
     refused(folder, "larger than")
 
 
@@ -201,6 +204,47 @@ def test_unlisted_members_are_not_unpacked(folder: Path, tmp_path: Path) -> None
 def test_a_member_larger_than_listed_is_not_unpacked_whole(folder: Path, tmp_path: Path) -> None:
     (folder / "weights.bin").write_bytes(bytes(50_000_000))
     refused(zipped(folder, tmp_path / "tiny.zip"), r"weights\.bin is damaged")
+
+
+def test_a_zip_that_expands_to_much_more_is_not_unpacked(folder: Path, tmp_path: Path) -> None:
+    """Whoever lists the size himself can list any size."""
+    (folder / "weights.bin").write_bytes(bytes(200_000_000))
+    resealed(folder, "weights.bin")
+    path = zipped(folder, tmp_path / "tiny.zip")
+    (folder / "weights.bin").unlink()
+    tracemalloc.start()
+    try:
+        with refuses("too_large", None, "100 times", path.stat().st_size):
+            Bundle.open(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_a_zip_is_unpacked_block_by_block(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "weights.safetensors").write_bytes(bytes(100_000_000))
+    resealed(folder, "weights.safetensors")
+    path = zipped(folder, tmp_path / "tiny.zip")
+    monkeypatch.setattr(opening, "_MAX_EXPANSION", 10_000)
+    tracemalloc.start()
+    try:
+        Bundle.open(path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 20_000_000
+
+
+def test_a_zip_with_another_compression_is_refused(folder: Path, tmp_path: Path) -> None:
+    """A member's header may ask lzma for gigabytes."""
+    path = zipped(folder, tmp_path / "tiny.zip")
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("surprise.bin", b"?", compress_type=zipfile.ZIP_LZMA)
+    with refuses("unsupported", None, "surprise.bin", "deflate"):
+        Bundle.open(path)
 
 
 def test_two_models_in_one_zip(folder: Path, tmp_path: Path) -> None:

@@ -21,7 +21,10 @@ from nearfuture.runtime.precision import FLOAT32, graph_name
 
 MANIFEST = "model.json"
 MODELS = Path(__file__).parents[1] / "assets" / "models"
-LARGEST_MANIFEST = 1 << 20  # bytes
+MAX_MANIFEST_BYTES = 1 << 20
+_MAX_EXPANSION = 100  # from a zip file to what model.json lists
+_ALWAYS_BYTES = 1 << 24  # which expand to nothing that hurts
+_BLOCK_BYTES = 1 << 20
 
 _GRAPHS = {"streaming": ("step.onnx", "finish.onnx"), "bidirectional": ("offline.onnx",)}
 
@@ -33,7 +36,7 @@ def bundled() -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """A model on disk whose every file is what its `model.json` says.
+    """A model on disk whose files all are what its `model.json` says.
 
     Attributes:
         manifest: what `model.json` says.
@@ -59,14 +62,15 @@ class Bundle:
                 its own folder.
         """
         path = MODELS / source if source in bundled() else Path(source)
-        with _told_in_one_line(path):
+        with _named(path):
             if path.is_dir():
                 return cls._checked(path, str(source))
             if path.is_file():
                 return cls._unzipped(path)
         raise NearfutureError(
             f"there is no model {str(source)!r}: it is no folder, no zip file, and none of the "
-            f"models that come with nearfuture ({', '.join(bundled()) or 'none'})"
+            f"models that come with nearfuture ({', '.join(bundled()) or 'none'})",
+            code="not_found",
         )
 
     def graph(self, name: str) -> Path:
@@ -77,17 +81,24 @@ class Bundle:
     @classmethod
     def _checked(cls, folder: Path, source: str) -> Bundle:
         if not (folder / MANIFEST).is_file():
-            raise NearfutureError(f"{folder} holds no model: it has no {MANIFEST}")
-        manifest = _manifest((folder / MANIFEST).read_bytes()[: LARGEST_MANIFEST + 1])
-        precisions = (FLOAT32, *manifest.precisions)
-        graphs = [graph_name(name, one) for one in precisions for name in _GRAPHS[manifest.kind]]
+            raise NearfutureError(
+                f"{folder} holds no model: it has no {MANIFEST}", code="not_found"
+            )
+        manifest = _read_manifest(folder)
+        graphs = [
+            graph_name(name, precision)
+            for precision in (FLOAT32, *manifest.precisions)
+            for name in _GRAPHS[manifest.kind]
+        ]
         for name in graphs:
             if name not in manifest.files:
-                raise NearfutureError(f"a {manifest.kind} model needs {name}, which is not listed")
+                raise NearfutureError(
+                    f"a {manifest.kind} model needs {name}, which is not listed", code="damaged"
+                )
         for name, expected in manifest.files.items():
             _verify(folder, name, expected)
         for name in graphs:
-            for location in _weights_of(folder, name):
+            for location in _external_data(folder, name):
                 if location not in manifest.files:
                     raise NearfutureError(
                         f"{name} wants to read weights from {location!r}, which is no file of "
@@ -109,29 +120,37 @@ class Bundle:
 
 
 @contextmanager
-def _told_in_one_line(path: Path) -> Iterator[None]:
+def _named(path: Path) -> Iterator[None]:
+    """Errors of one line that begin with the path of the bundle."""
     try:
         yield
     except NearfutureError as error:
-        raise NearfutureError(f"{path}: {error}") from error
+        error.args = (f"{path}: {error}",)
+        raise
     except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
-        raise NearfutureError(f"{path} cannot be read as a model: {error}") from error
+        raise NearfutureError(
+            f"{path} cannot be read as a model: {error}", code="damaged"
+        ) from error
 
 
-def _manifest(content: bytes) -> Manifest:
-    if len(content) > LARGEST_MANIFEST:
-        raise NearfutureError(f"{MANIFEST} is larger than {LARGEST_MANIFEST} bytes")
+def _read_manifest(folder: Path) -> Manifest:
+    with (folder / MANIFEST).open("rb") as file:
+        content = file.read(MAX_MANIFEST_BYTES + 1)
+    if len(content) > MAX_MANIFEST_BYTES:
+        raise NearfutureError(
+            f"{MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes", code="too_large"
+        )
     try:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise NearfutureError(f"{MANIFEST} is not JSON: {error}") from error
+        raise NearfutureError(f"{MANIFEST} is not JSON: {error}", code="damaged") from error
     return Manifest.from_json(values)
 
 
 def _verify(folder: Path, name: str, expected: StoredFile) -> None:
     path = folder / name
     if not path.is_file():
-        raise NearfutureError(f"{name} is missing")
+        raise NearfutureError(f"{name} is missing", code="damaged")
     if not path.resolve().is_relative_to(folder.resolve()):
         raise NearfutureError(f"{name} is a link out of the folder: do not trust it")
     size = path.stat().st_size
@@ -140,41 +159,63 @@ def _verify(folder: Path, name: str, expected: StoredFile) -> None:
     if (size, digest) != (expected.bytes, expected.sha256):
         raise NearfutureError(
             f"{name} is damaged: {size} bytes with SHA-256 {digest[:12]}…, where {MANIFEST} says "
-            f"{expected.bytes} bytes with {expected.sha256[:12]}…"
+            f"{expected.bytes} bytes with {expected.sha256[:12]}…",
+            code="damaged",
         )
 
 
-def _weights_of(folder: Path, name: str) -> list[str]:
+def _external_data(folder: Path, name: str) -> list[str]:
     """The files that a graph reads its weights from."""
     try:
         return sorted(external_locations((folder / name).read_bytes()))
     except NearfutureError as error:
-        raise NearfutureError(f"{name}: {error}") from error
+        raise NearfutureError(f"{name}: {error}", code="damaged") from error
 
 
 def _unzip(path: Path, folder: Path) -> None:
     """Write the manifest and the files it lists, and nothing else, into an empty folder."""
     with zipfile.ZipFile(path) as archive:
-        members = [member for member in archive.namelist() if not member.endswith("/")]
-        for member in members:
-            if not _stays_inside(member):
-                raise NearfutureError(f"member {member!r} leaves the folder: do not trust it")
-        manifests = [member for member in members if PurePosixPath(member).name == MANIFEST]
+        members = {member.filename: member for member in archive.infolist() if not member.is_dir()}
+        for name, member in members.items():
+            if not _stays_inside(name):
+                raise NearfutureError(f"member {name!r} leaves the folder: do not trust it")
+            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise NearfutureError(
+                    f"member {name!r} is compressed in another way than deflate: pack it again",
+                    code="unsupported",
+                )
+        manifests = [name for name in archive.namelist() if PurePosixPath(name).name == MANIFEST]
         if len(manifests) != 1:
             raise NearfutureError(f"a bundle has one {MANIFEST}, this file has {len(manifests)}")
         parent = PurePosixPath(manifests[0]).parent
-        content = _member(archive, manifests[0], LARGEST_MANIFEST)
-        (folder / MANIFEST).write_bytes(content)
-        for name, expected in _manifest(content).files.items():
-            member = str(parent / name)
-            if member not in members:
-                raise NearfutureError(f"{name} is missing")
-            (folder / name).write_bytes(_member(archive, member, expected.bytes))
+        _extract(archive, manifests[0], folder / MANIFEST, MAX_MANIFEST_BYTES)
+        files = _read_manifest(folder).files
+        _refuse_expansion(path, sum(file.bytes for file in files.values()))
+        for name, expected in files.items():
+            if str(parent / name) not in members:
+                raise NearfutureError(f"{name} is missing", code="damaged")
+            _extract(archive, str(parent / name), folder / name, expected.bytes)
 
 
-def _member(archive: zipfile.ZipFile, name: str, limit: int) -> bytes:
-    with archive.open(name) as file:
-        return file.read(limit + 1)  # one more byte than allowed fails the check that follows
+def _refuse_expansion(path: Path, listed_bytes: int) -> None:
+    """Refuse a zip file that would fill the disk: weights hardly become smaller in it."""
+    packed_bytes = path.stat().st_size
+    if listed_bytes > max(_MAX_EXPANSION * packed_bytes, _ALWAYS_BYTES):
+        raise NearfutureError(
+            f"{MANIFEST} lists files of {listed_bytes} bytes in all, more than {_MAX_EXPANSION} "
+            f"times the {packed_bytes} bytes of the zip file: do not trust it, or unpack it "
+            f"yourself and open the folder",
+            code="too_large",
+        )
+
+
+def _extract(archive: zipfile.ZipFile, name: str, target: Path, max_bytes: int) -> None:
+    """Write a member block by block; one byte more than allowed fails the check that follows."""
+    remaining = max_bytes + 1
+    with archive.open(name) as source, target.open("wb") as file:
+        while remaining > 0 and (block := source.read(min(remaining, _BLOCK_BYTES))):
+            file.write(block)
+            remaining -= len(block)
 
 
 def _stays_inside(member: str) -> bool:

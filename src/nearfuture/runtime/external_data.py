@@ -69,9 +69,9 @@ def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
         elif wire in (1, 5):
             size = 8 if wire == 1 else 4
         else:
-            raise NearfutureError("the graph is damaged: it is no ONNX file")
+            raise NearfutureError("the graph is damaged: it is no ONNX file", code="damaged")
         if at + size > len(message):
-            raise NearfutureError("the graph is damaged: it breaks off")
+            raise NearfutureError("the graph is damaged: it breaks off", code="damaged")
         if wire == 2:
             yield number, message[at : at + size]
         at += size
@@ -87,4 +87,6 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, at
-    raise NearfutureError("the graph is damaged: it is no ONNX file, or it breaks off")
+    raise NearfutureError(
+        "the graph is damaged: it is no ONNX file, or it breaks off", code="damaged"
+    )

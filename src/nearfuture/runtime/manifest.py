@@ -1,4 +1,4 @@
-"""`model.json`: what a bundle says about itself."""
+"""`model.json`: the description of a bundle."""
 
 from __future__ import annotations
 
@@ -14,17 +14,21 @@ from nearfuture.runtime.precision import Precision
 from nearfuture.text import Vocabulary
 
 SCHEMA = 2
-"""The newest form of `model.json` that this version reads: 2 is 1 with `precisions`.
+"""The form of `model.json` that this version writes, and the newest that it reads.
 
-What has no twins in low precision is still written as 1, which older versions read.
+Schema 1 has no `precisions`.
 """
 
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_PLAIN_FIELDS = (
+    *("name", "description", "kind", "rate", "frame_ms", "centre_ms"),
+    *("quantum_samples", "first_quantum_samples", "parameters", "training"),
+)
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True)
 class StoredFile:
-    """A file of a bundle as it must be found.
+    """The size and the checksum that a file of a bundle must have.
 
     Attributes:
         bytes: its size.
@@ -37,14 +41,14 @@ class StoredFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """What a bundle says about itself; it round-trips through JSON.
+    """The description of a bundle; it round-trips through JSON.
 
     Attributes:
         name: of the model.
         description: one sentence or a few.
-        kind: `streaming` models have heads; a `bidirectional` one hears the whole recording first.
+        kind: `streaming` models have heads; a `bidirectional` model needs the whole recording.
         vocabulary: what it can write.
-        rate: samples per second that it hears.
+        rate: samples per second of the audio that it takes.
         frame_ms: from one output frame to the next.
         centre_ms: from the start of the audio to the centre of the window of frame 0.
         quantum_samples: samples that make one more frame possible; 0 for a bidirectional model.
@@ -55,7 +59,7 @@ class Manifest:
         architecture: the configuration to rebuild the model from.
         training: data, licences, seed, steps: where the weights come from.
         files: every other file of the bundle, by name.
-        precisions: the error of each low-precision twin of the graphs, by name: `int8`, `int4`.
+        precisions: the error of the quantized graphs, by precision: `int8`, `int4`.
     """
 
     name: str
@@ -76,26 +80,10 @@ class Manifest:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for a JSON file."""
-        values = self._to_json()
-        if self.precisions:
-            values |= {
-                "schema": 2,
-                "precisions": {name: error.to_json() for name, error in self.precisions.items()},
-            }
-        return values
-
-    def _to_json(self) -> dict[str, Any]:
         return {
-            "schema": 1,
-            "name": self.name,
-            "description": self.description,
-            "kind": self.kind,
+            "schema": SCHEMA,
+            **{name: getattr(self, name) for name in _PLAIN_FIELDS},
             "symbols": list(self.vocabulary.symbols),
-            "rate": self.rate,
-            "frame_ms": self.frame_ms,
-            "centre_ms": self.centre_ms,
-            "quantum_samples": self.quantum_samples,
-            "first_quantum_samples": self.first_quantum_samples,
             "heads": [
                 {
                     "frames": frames,
@@ -105,10 +93,9 @@ class Manifest:
                 }
                 for frames, latency in self.heads.items()
             ],
-            "parameters": self.parameters,
             "architecture": self.architecture.to_json(),
-            "training": self.training,
             "files": {name: dataclasses.asdict(file) for name, file in self.files.items()},
+            "precisions": {name: error.to_json() for name, error in self.precisions.items()},
         }
 
     @classmethod
@@ -124,18 +111,21 @@ class Manifest:
 reads schemas up to 2: upgrade nearfuture
         """
         if not isinstance(values, dict) or not isinstance(values.get("schema"), int):
-            raise NearfutureError("model.json has no schema number: it describes no model")
+            raise NearfutureError(
+                "model.json has no schema number: it describes no model", code="damaged"
+            )
         if values["schema"] > SCHEMA:
             raise NearfutureError(
                 f"model.json has schema {values['schema']}, but this version of nearfuture reads "
-                f"schemas up to {SCHEMA}: upgrade nearfuture"
+                f"schemas up to {SCHEMA}: upgrade nearfuture",
+                code="unsupported",
             )
         try:
             return cls._read(values)
         except KeyError as error:
-            raise NearfutureError(f"model.json lacks {error}") from error
+            raise NearfutureError(f"model.json lacks {error}", code="damaged") from error
         except (AttributeError, TypeError, ValueError) as error:
-            raise NearfutureError(f"model.json is damaged: {error}") from error
+            raise NearfutureError(f"model.json is damaged: {error}", code="damaged") from error
 
     @classmethod
     def _read(cls, values: dict[str, Any]) -> Manifest:
@@ -169,7 +159,7 @@ reads schemas up to 2: upgrade nearfuture
             parameters=int(values["parameters"]),
             architecture=RecognizerConfig.from_json(values["architecture"]),
             training=dict(values["training"]),
-            files={_plain(name): _stored(file) for name, file in values["files"].items()},
+            files={_file_name(name): _stored(file) for name, file in values["files"].items()},
             precisions={
                 name: Precision.from_json(name, error)
                 for name, error in values.get("precisions", {}).items()
@@ -184,11 +174,14 @@ def _positive(values: dict[str, Any], key: str) -> float:
     return number
 
 
-def _plain(name: str) -> str:
-    if not _PLAIN_NAME.fullmatch(name) or name == "model.json":
+def _file_name(name: str) -> str:
+    if not _FILE_NAME.fullmatch(name) or name == "model.json":
         raise ValueError(f"{name!r} is no name for a file inside the bundle")
     return name
 
 
 def _stored(file: dict[str, Any]) -> StoredFile:
-    return StoredFile(bytes=int(file["bytes"]), sha256=str(file["sha256"]))
+    size = int(file["bytes"])
+    if size < 0:
+        raise ValueError(f"a file has a size from 0, not {size}")
+    return StoredFile(bytes=size, sha256=str(file["sha256"]))

@@ -13,7 +13,7 @@ import pytest
 
 import nearfuture.cli
 from nearfuture.cli import main
-from nearfuture.cli.output import written
+from nearfuture.cli.results import replaced
 from tests.patience import PATIENCE_S
 
 CODE = "from nearfuture.cli import main; main()"
@@ -138,7 +138,7 @@ def test_a_file_is_there_when_it_is_complete_and_the_old_one_until_then(tmp_path
     path.write_text("old")
 
     def fail() -> None:
-        with written(path) as write:
+        with replaced(path) as write:
             write("new")
             assert path.read_text() == "old"
             raise KeyboardInterrupt
@@ -146,14 +146,14 @@ def test_a_file_is_there_when_it_is_complete_and_the_old_one_until_then(tmp_path
     with pytest.raises(KeyboardInterrupt):
         fail()
     assert (path.read_text(), list(tmp_path.iterdir())) == ("old", [path])
-    with written(path) as write:
+    with replaced(path) as write:
         write("new")
     assert (path.read_text(), list(tmp_path.iterdir())) == ("new", [path])
 
 
 @has_full
 def test_a_device_is_written_to_and_not_replaced() -> None:
-    with pytest.raises(OSError, match="No space left") as refused, written(Path(FULL)) as write:
+    with pytest.raises(OSError, match="No space left") as refused, replaced(Path(FULL)) as write:
         write("text")
     assert refused.value.filename == FULL
     assert not os.path.isfile(FULL)
@@ -162,6 +162,6 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
 def test_a_file_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     path = tmp_path / "file" / "a.txt"
-    with pytest.raises(OSError, match="Not a directory") as refused, written(path):
+    with pytest.raises(OSError, match="Not a directory") as refused, replaced(path):
         pass
     assert refused.value.filename == str(path)

@@ -14,7 +14,7 @@ import soundfile
 
 from nearfuture.audio import read, resample
 from nearfuture.cli import main
-from nearfuture.cli.output import SUFFIXES
+from nearfuture.cli.results import SUFFIXES
 from nearfuture.runtime.bundle import MODELS
 from tests.patience import PATIENCE_S
 from tests.text.test_timed import parse_textgrid
@@ -91,7 +91,7 @@ def test_ten_milliseconds_say_nothing(
 ) -> None:
     path = wav(tmp_path / "short.wav", samples[4000:4080])
     code, out, err = run(capsys, path)
-    assert (code, out, err) == (0, "", f"nearfuture: {path}: no words were heard\n")
+    assert (code, out, err) == (0, "", f"nearfuture: {path}: no words were recognised\n")
     assert run(capsys, path, "--quiet") == (0, "", "")
 
 
@@ -187,7 +187,7 @@ def test_a_name_with_brackets_is_shown_as_it_is(
     code, out, _ = run(capsys, path, "--live")
     assert code == 0
     assert "a[b].wav" in "".join(out.split())
-    assert run(capsys, path)[2] == f"nearfuture: {path}: no words were heard\n"
+    assert run(capsys, path)[2] == f"nearfuture: {path}: no words were recognised\n"
 
 
 def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_recording_without_words_in_a_pipe(paused: Path) -> None:
     ("arguments", "message"),
     [
         (("--out", "a.doc"), "a file is one of .txt, .srt"),
-        (("--out", "a.srt", "--format", "vtt"), "leave one out"),
+        (("--out", "a.srt", "--format", "vtt"), "omit one of them"),
         ((OTHER, "--format", "srt"), "name a folder with --out"),
         ((OTHER, "--out", "a.vtt"), "name a folder with --out"),
         (("--bugdet", "400"), "no option --bugdet"),

@@ -1,9 +1,10 @@
-"""`nearfuture align`: where words of a known text are spoken; long recordings cut up."""
+"""`nearfuture align`: where the words of a known text are spoken; long recordings cut up."""
 
 import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,8 +12,9 @@ from cyclopts import Parameter
 from rich.progress import track
 
 from nearfuture.cli.console import Console, complain
-from nearfuture.cli.output import Output, chosen_format
-from nearfuture.cli.spoken import Spoken, spoken
+from nearfuture.cli.options import Flag
+from nearfuture.cli.reference import ReferencedRecording, referenced_recordings
+from nearfuture.cli.results import ResultFiles, choose_format
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -21,137 +23,195 @@ if TYPE_CHECKING:
     from nearfuture.runtime import Model
 
 Format = Literal["json", "ctm", "textgrid"]
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReferenceOptions:
+    """Where the texts are.
+
+    Attributes:
+        text: What is said, or a text file; for one recording.
+        data: Recordings with their texts instead: a folder, a list of them (CSV, TSV, JSON lines),
+            a Kaldi directory or a manifest of Lhotse.
+    """
+
+    text: str | None = None
+    data: Path | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class AlignmentOutput:
+    """Where alignments are written.
+
+    Attributes:
+        form: "json" (one line per recording), "ctm" or "textgrid" (Praat); by default the format of
+            the file named by --out, or "json".
+        out: A file for all recordings, if it ends in .json, .jsonl, .ctm or .TextGrid; otherwise a
+            folder with a file for each. Standard output by default.
+    """
+
+    form: Annotated[Format | None, Parameter(name="--format")] = None
+    out: Path | None = None
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class SegmentOptions:
+    """How long recordings are cut into utterances, and which of them are dropped.
+
+    Attributes:
+        silence_ms: With --segment: cut where there is silence for so long; 300 by default.
+        longest_s: With --segment: the longest segment in seconds; 15 by default.
+        highest_cost: With --segment: drop segments of a higher cost per character, in nats; 1 by
+            default.
+        lowest_confidence: With --segment: drop segments with a word of lower confidence; 0.05 by
+            default.
+        highest_error_rate: With --segment: drop segments where the model recognises another text,
+            with more errors per character; 0.3 by default.
+    """
+
+    silence_ms: float | None = None
+    longest_s: Annotated[float | None, Parameter(name="--max-s")] = None
+    highest_cost: Annotated[float | None, Parameter(name="--max-cost")] = None
+    lowest_confidence: Annotated[float | None, Parameter(name="--min-confidence")] = None
+    highest_error_rate: Annotated[float | None, Parameter(name="--max-cer")] = None
+
+    def segmentation(self) -> "Segmentation":
+        """Fill in the defaults of the library."""
+        from nearfuture.data.segmentation import Segmentation
+
+        return Segmentation(
+            **{name: value for name, value in asdict(self).items() if value is not None}
+        )
 
 
 def align(
     files: Annotated[list[Path] | None, Parameter(negative="")] = None,
     /,
     *,
-    text: str | None = None,
-    data: Path | None = None,
+    reference: ReferenceOptions = ReferenceOptions(),
     model: str = "digits-bidirectional",
-    form: Annotated[Format | None, Parameter(name="--format")] = None,
-    out: Path | None = None,
+    output: AlignmentOutput = AlignmentOutput(),
     segment: Path | None = None,
-    silence_ms: float | None = None,
-    max_s: float | None = None,
-    max_cost: float | None = None,
-    min_confidence: float | None = None,
-    max_cer: float | None = None,
+    cutting: SegmentOptions = SegmentOptions(),
     late: Flag = False,
 ) -> None:
     """Find where each word of a known text is spoken, or cut long recordings into utterances.
 
-    A recording that cannot be read, has no text, or cannot be aligned is named on stderr and the
-    others go on; the exit code is then 1.
+    A recording that cannot be read, has no text, or cannot be aligned is reported on stderr, and
+    the others follow; the exit code is then 1.
 
     Args:
-        files: The recordings; the text of a.wav is in a.txt beside it unless given.
-        text: What is said, or a text file; for one recording.
-        data: Recordings with their texts instead: a folder, a list of them (CSV, TSV, JSON lines),
-            a Kaldi directory or a manifest of Lhotse.
+        files: The recordings; the text of a.wav is in a.txt beside it, unless --text names it.
+        reference: Where the texts are.
         model: A bundled bidirectional model, or a bundle's folder or zip file.
-        form: "json" (one line a recording), "ctm" or "textgrid" (Praat); unless given that of the
-            file named by --out, or "json".
-        out: A file for all recordings, if it ends in .json, .jsonl, .ctm or .TextGrid; otherwise a
-            folder with a file for each. Standard output unless given.
-        segment: Cut the recordings where they are silent instead, and write what can be trusted to
-            this folder: audio, manifest.tsv and dropped.tsv.
-        silence_ms: With --segment: cut where nothing is heard for so long; 300 unless given.
-        max_s: With --segment: the longest segment in seconds; 15 unless given.
-        max_cost: With --segment: drop what costs more for each character, in nats; 1 unless given.
-        min_confidence: With --segment: drop where a word has less; 0.05 unless given.
-        max_cer: With --segment: drop where the model by itself reads something else than the text,
-            in errors for each character; 0.3 unless given.
+        output: Where alignments are written.
+        segment: Cut the recordings in their silences instead, and write the segments whose text can
+            be trusted to this folder: audio, manifest.tsv and dropped.tsv.
+        cutting: How recordings are cut, and which segments are dropped.
         late: Accept a streaming model, whose times come late by its emission delay.
     """
     from nearfuture.runtime import load
 
-    limits = _limits(segment, silence_ms, max_s, max_cost, min_confidence, max_cer)
-    if segment and (form or out):
-        raise NearfutureError("--segment writes audio and lists: leave --format and --out away")
-    recordings, failures = spoken(files or [], text, data)
+    if segment is None and cutting != SegmentOptions():
+        raise NearfutureError("how to cut has a meaning only with `segment`", code="conflict")
+    if segment and (output.form or output.out):
+        raise NearfutureError(
+            "`segment` writes audio and lists: omit `form` and `out`",
+            code="conflict",
+            parameter="segment",
+        )
+    limits = cutting.segmentation()
+    recordings, failures = referenced_recordings(files or [], reference.text, reference.data)
     recognizer = load(model)
     _check_late(recognizer, late)
-    shown = sys.stderr.isatty() and bool(out or segment)
+    shown = sys.stderr.isatty() and bool(output.out or segment)
     console = Console(stderr=True)
     with ExitStack() as stack:
         if segment:
-            handle = _segmenter(segment, limits)
+            process = _segmenter(segment, limits)
         else:
-            chosen = chosen_format(form, out, ("json", "ctm", "textgrid"))
-            output = stack.enter_context(Output(chosen, out, recordings=len(recordings)))
-            handle = _aligner(chosen, output)
+            form = choose_format(output.form, output.out, ("json", "ctm", "textgrid"))
+            results = ResultFiles(form, output.out, recordings=len(recordings))
+            process = _aligner(form, stack.enter_context(results))
         for recording in track(
             recordings, "aligning", console=console, transient=True, disable=not shown
         ):
             try:
-                handle(recording, recognizer)
+                process(recording, recognizer)
             except NearfutureError as error:
                 message = str(error)
-                failures.append(
-                    message if recording.name in message else f"{recording.name}: {message}"
-                )
+                named = recording.name in message
+                failures.append(message if named else f"{recording.name}: {message}")
     for line in failures:
         complain(line)
     if failures:
         sys.exit(1)
 
 
-Handle = Callable[[Spoken, "Model"], None]
+Process = Callable[[ReferencedRecording, "Model"], None]
 
 
 def _check_late(model: "Model", late: bool) -> None:
-    name, streams = model.manifest.name, model.manifest.kind == "streaming"
-    if streams and not late:
+    name, is_streaming = model.manifest.name, model.manifest.kind == "streaming"
+    if is_streaming and not late:
         raise NearfutureError(
             f"{name} streams: it writes a character some time after its sound, so that all times "
             f"would come late by that emission delay; take a bidirectional model, such as "
-            f"digits-bidirectional, or say --late to accept it"
+            f"digits-bidirectional, or accept it with `late`",
+            code="unsupported",
+            parameter="late",
         )
-    if late and not streams:
-        raise NearfutureError(f"{name} is bidirectional, and its times are not late: omit --late")
-    if streams:
-        print(f"nearfuture: {name} streams: times come late by its emission delay", file=sys.stderr)
+    if late and not is_streaming:
+        raise NearfutureError(
+            f"{name} is bidirectional, and its times are not late: omit `late`",
+            code="conflict",
+            parameter="late",
+        )
+    if is_streaming:
+        complain(f"{name} streams: times come late by its emission delay")
+
+
+def _text_of(recording: ReferencedRecording, model: "Model") -> str:
+    """Read the text, and check that the model can write it."""
+    text, manifest = recording.text(), model.manifest
+    if foreign := sorted(set(text) - set(manifest.vocabulary.symbols)):
+        raise NearfutureError(
+            f"{manifest.name} does not write {', '.join(map(repr, foreign))}: write the text with "
+            f"the characters it has, or take another `model`",
+            code="unsupported",
+            parameter="model",
+        )
+    return text
 
 
 # Alignments
 
 
-def _aligner(form: str, output: Output) -> Handle:
-    def handle(recording: Spoken, model: "Model") -> None:
-        from nearfuture.decoding import align_words
+def _aligner(form: str, results: ResultFiles) -> Process:
+    from nearfuture.decoding import align_words
 
-        said = _said(recording, model)
+    def process(recording: ReferencedRecording, model: "Model") -> None:
+        text = _text_of(recording, model)
         audio = recording.audio()
-        about = model.manifest
+        manifest = model.manifest
         words = align_words(
             model.log_probs(audio.samples, audio.rate),
-            said,
-            about.vocabulary,
-            frame_ms=about.frame_ms,
-            centre_ms=about.centre_ms,
+            text,
+            manifest.vocabulary,
+            frame_ms=manifest.frame_ms,
+            centre_ms=manifest.centre_ms,
         )
-        with output.of(recording.name, recording.stem) as write:
+        with results.open(recording.name, recording.stem) as write:
             write(_formatted(form, recording, words, 1000 * audio.seconds))
 
-    return handle
-
-
-def _said(recording: Spoken, model: "Model") -> str:
-    """Its text, which the model can write."""
-    said, about = recording.text(), model.manifest
-    if foreign := sorted(set(said) - set(about.vocabulary.symbols)):
-        raise NearfutureError(
-            f"{about.name} does not write {', '.join(map(repr, foreign))}: write the text with the "
-            f"characters it has, or take another --model"
-        )
-    return said
+    return process
 
 
 def _formatted(
-    form: str, recording: Spoken, words: Sequence["AlignedWord"], duration_ms: float
+    form: str, recording: ReferencedRecording, words: Sequence["AlignedWord"], duration_ms: float
 ) -> str:
     from nearfuture.text.timed import ctm, described, textgrid
 
@@ -160,82 +220,59 @@ def _formatted(
     if form == "textgrid":
         characters = [character for word in words for character in word.characters]
         return textgrid({"words": words, "characters": characters}, duration_ms=duration_ms)
-    told = {
+    row = {
         "file": recording.name,
         "text": " ".join(word.text for word in words),
         "words": [
-            described(word) | {"characters": [described(one) for one in word.characters]}
+            described(word) | {"characters": list(map(described, word.characters))}
             for word in words
         ],
         "audio_ms": round(duration_ms, 1),
     }
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    return json.dumps(row, ensure_ascii=False) + "\n"
 
 
 # Segments
 
 
-def _limits(
-    segment: Path | None,
-    silence_ms: float | None,
-    max_s: float | None,
-    max_cost: float | None,
-    min_confidence: float | None,
-    max_cer: float | None,
-) -> "Segmentation":
-    from nearfuture.data.segmentation import Segmentation
-
-    given = {
-        "silence_ms": silence_ms,
-        "longest_s": max_s,
-        "highest_cost": max_cost,
-        "lowest_confidence": min_confidence,
-        "highest_error_rate": max_cer,
-    }
-    values = {name: value for name, value in given.items() if value is not None}
-    if values and segment is None:
-        raise NearfutureError("how to cut has a meaning only with --segment FOLDER")
-    return Segmentation(**values)
-
-
-def _segmenter(folder: Path, limits: "Segmentation") -> Handle:
+def _segmenter(folder: Path, limits: "Segmentation") -> Process:
     from nearfuture.data.segment_folder import SegmentFolder
     from nearfuture.data.segmentation import segment
 
     target = SegmentFolder(folder)
 
-    def handle(recording: Spoken, model: "Model") -> None:
-        said = _said(recording, model)
+    def process(recording: ReferencedRecording, model: "Model") -> None:
+        text = _text_of(recording, model)
         audio = recording.audio()
-        about = model.manifest
-        found = segment(
+        manifest = model.manifest
+        segments = segment(
             model.log_probs(audio.samples, audio.rate),
-            said,
-            about.vocabulary,
+            text,
+            manifest.vocabulary,
             samples=audio.samples,
             rate=audio.rate,
-            frame_ms=about.frame_ms,
-            centre_ms=about.centre_ms,
+            frame_ms=manifest.frame_ms,
+            centre_ms=manifest.centre_ms,
             limits=limits,
         )
         target.add(
-            found,
+            segments,
             audio.samples,
             audio.rate,
             source=recording.name,
             stem=recording.stem,
             speaker=recording.speaker,
         )
-        print(f"{recording.name}: {_summary(found)}", flush=True)
+        print(f"{recording.name}: {_summary(segments)}", flush=True)
 
-    return handle
+    return process
 
 
-def _summary(found: "Segments") -> str:
-    seconds = sum(kept.end_ms - kept.start_ms for kept in found.kept) / 1000
-    reasons = [one.reason for one in found.dropped]
-    counted = ", ".join(f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons))
+def _summary(segments: "Segments") -> str:
+    seconds = sum(kept.end_ms - kept.start_ms for kept in segments.kept) / 1000
+    reasons = [dropped.reason for dropped in segments.dropped]
+    counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons))
     return (
-        f"{len(found.kept)} segments of {seconds:.1f} s in all, "
-        f"{len(reasons)} dropped{f' ({counted})' if counted else ''}"
+        f"{len(segments.kept)} segments of {seconds:.1f} s in all, "
+        f"{len(reasons)} dropped{f' ({counts})' if counts else ''}"
     )

@@ -1,11 +1,9 @@
-"""A progress bar on the terminal's stderr that makes room for what is printed beside it."""
+"""A progress bar on the terminal's stderr that makes room for text beside it."""
 
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Column
@@ -23,7 +21,7 @@ _LONGEST_NAME = 24
 
 
 def clock(seconds: float) -> str:
-    """Hours, minutes and seconds.
+    """Format hours, minutes and seconds.
 
     >>> clock(59.9), clock(7384)
     ('0:59', '2:03:04')
@@ -34,28 +32,27 @@ def clock(seconds: float) -> str:
 
 
 class ReadingProgress:
-    """How much of each recording has been heard: nothing where stderr is no terminal.
+    """How much of each recording has been read; nothing where stderr is no terminal.
 
     Args:
-        recordings: how many there are.
-        shown: whether to show anything.
+        recordings: How many recordings there are.
+        shown: Whether to show anything.
     """
 
     def __init__(self, recordings: int, *, shown: bool) -> None:
         console = Console(stderr=True)
         self._shown = shown and console.is_terminal and not console.is_dumb_terminal
-        self._beside = sys.stdout is not None and sys.stdout.isatty()
-        self._recordings, self._number = recordings, 0
+        self._with_stdout = sys.stdout is not None and sys.stdout.isatty()
+        self.recordings, self._number = recordings, 0
         self._bar: Progress | None = None
         self._next_s = 0.0
 
-    def watch(self, reader: "AudioReader", name: str) -> Iterator["NDArray[np.float32]"]:
-        """The blocks of a recording, about a second each."""
+    def blocks(self, reader: "AudioReader", name: str) -> Iterator["NDArray[np.float32]"]:
+        """Yield the blocks of a recording, about a second each, and show how far they are."""
         self._number += 1
-        short = name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
-        if self._recordings > 1:
-            short = f"{self._number}/{self._recordings} {short}"
-        total_s = None if reader.frames is None else reader.frames / reader.rate
+        title = name if len(name) <= _LONGEST_NAME else f"…{name[1 - _LONGEST_NAME :]}"
+        if self.recordings > 1:
+            title = f"{self._number}/{self.recordings} {title}"
         began = time.monotonic()
         try:
             for block in reader.blocks(reader.rate):
@@ -63,56 +60,44 @@ class ReadingProgress:
                 now = time.monotonic()
                 if self._shown and now >= self._next_s:
                     self._next_s = now + _EVERY_S
-                    self._show(short, reader.at / reader.rate, total_s, now - began)
+                    self._show(title, reader, now - began)
         finally:
-            self.hide()
+            self.close()
 
-    @contextmanager
-    def aside(self, *, stderr: bool = False) -> Iterator[None]:
-        """Make room for lines on the same terminal; the bar comes back below them."""
-        if self._beside or stderr:
-            self.hide()
-        yield
+    def make_room(self, *, stderr: bool = False) -> None:
+        """Hide the bar before a line of text on the same terminal; it comes back below it."""
+        if self._with_stdout or stderr:
+            self.close()
 
-    def hide(self) -> None:
-        """Take the bar off the screen until there is more to show."""
+    def close(self) -> None:
+        """Hide the bar until there is more to show."""
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.hide()
-
-    def _show(self, name: str, heard_s: float, total_s: float | None, took_s: float) -> None:
-        speed = heard_s / took_s if took_s else 0.0
-        told = clock(heard_s) if total_s is None else f"{clock(heard_s)} of {clock(total_s)}"
-        if speed:
-            told += f", {speed:.0f}×"
+    def _show(self, title: str, reader: "AudioReader", elapsed_s: float) -> None:
+        read_s = reader.at / reader.rate
+        total_s = None if reader.frames is None else reader.frames / reader.rate
+        status = clock(read_s) if total_s is None else f"{clock(read_s)} of {clock(total_s)}"
+        if speed := elapsed_s and read_s / elapsed_s:
+            status += f", {speed:.0f}×"
             if total_s is not None:
-                told += f", {clock(max(0.0, total_s - heard_s) / speed)} left"
-        if self._bar is None:  # another each time: one that was hidden would erase what is above it
-            console = Console(stderr=True)
-            console.width -= 3  # room for the ^C that a terminal writes there, on the same line
-            self._bar = _bar(console)
-            self._bar.add_task(name, total=total_s, told="")
+                status += f", {clock(max(0.0, total_s - read_s) / speed)} left"
+        if self._bar is None:  # a bar that was hidden would erase what is above it
+            self._bar = _bar()
+            self._bar.add_task(title, total=total_s, status="")
             self._bar.start()
-        self._bar.update(self._bar.task_ids[0], completed=heard_s, told=told, refresh=True)
+        self._bar.update(self._bar.task_ids[0], completed=read_s, status=status, refresh=True)
 
 
-def _bar(console: Console) -> Progress:
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    console.width -= 3  # room for the ^C that a terminal writes on the same line
     whole = Column(no_wrap=True)
     return Progress(
         TextColumn("{task.description}", markup=False, style="cyan", table_column=whole),
         BarColumn(bar_width=None),
-        TextColumn("{task.fields[told]}", markup=False, table_column=whole),
+        TextColumn("{task.fields[status]}", markup=False, table_column=whole),
         console=console,
         transient=True,
         auto_refresh=False,

@@ -1,9 +1,11 @@
-"""`nearfuture transcribe`: recordings to text, at once or as if they were being spoken."""
+"""`nearfuture transcribe`: recordings to text, at once or as if they were live."""
 
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,10 +15,11 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console, complain
 from nearfuture.cli.listen import interruptible
-from nearfuture.cli.output import Output, chosen_format
+from nearfuture.cli.options import Flag, ModelOptions
 from nearfuture.cli.progress import ReadingProgress, clock
 from nearfuture.cli.recordings import NamedRecording, named_recordings
-from nearfuture.cli.transcript import FORMATS, Transcript
+from nearfuture.cli.results import ResultFiles, choose_format
+from nearfuture.cli.transcript_format import FORMATS, FormattedTranscript
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -26,11 +29,8 @@ if TYPE_CHECKING:
     from nearfuture.audio import AudioReader
     from nearfuture.runtime import Model, TranscribedUtterance
 
-    Block = NDArray[np.float32]
-
 _CHUNK_MS = 20
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Format = Literal["txt", "srt", "vtt", "json", "ctm", "textgrid"]
 
 
@@ -38,8 +38,7 @@ def transcribe(
     files: Annotated[list[str], Parameter(negative="", allow_leading_hyphen=True)],
     /,
     *,
-    model: str = "digits",
-    budget_ms: Annotated[float | None, Parameter(name="--budget")] = None,
+    options: ModelOptions = ModelOptions(),
     form: Annotated[Format | None, Parameter(name="--format")] = None,
     out: Path | None = None,
     quiet: Flag = False,
@@ -47,126 +46,127 @@ def transcribe(
 ) -> None:
     """Transcribe recordings within a latency budget: of any format, rate, width and length.
 
-    Each utterance is a line as soon as it has ended, with the name of the file in front where there
-    are several. A file that cannot be read, was cut off or is damaged is named on stderr, what can
-    be read of it is transcribed, and the others go on; the exit code is then 1. Ctrl-C ends it, and
-    what has been heard by then is written.
+    Each utterance is printed as a line when it ends, after the name of the file if there are
+    several. A file that cannot be read, was cut off or is damaged is reported on stderr, what can
+    be read of it is transcribed, and the other files follow; the exit code is then 1. Ctrl-C ends
+    the command and keeps the text so far.
 
     Args:
         files: The recordings: files, folders, patterns in quotes, or - for standard input.
-        model: A bundled model, or a bundle's folder or zip file.
-        budget_ms: The promise in ms, from the start of a sound to its final text; the largest the
-            model has unless given.
-        form: "txt", "srt" or "vtt" (subtitles), "json" (one line a recording), "ctm" or "textgrid"
-            (Praat); unless given that of the file named by --out, or "txt".
+        options: Which model transcribes, and within which latency.
+        form: "txt", "srt" or "vtt" (subtitles), "json" (one line per recording), "ctm" or
+            "textgrid" (Praat); by default the format of the file named by --out, or "txt".
         out: A file, if it ends in .txt, .srt, .vtt, .json, .ctm or .TextGrid; otherwise a folder
-            with a file for each recording. Standard output unless given.
-        quiet: Show no progress, and say nothing but errors.
+            with a file for each recording. Standard output by default.
+        quiet: Show no progress, and print nothing but errors.
         live: Play each recording in real time; text that may still change is dim.
     """
     from nearfuture.runtime import load
 
     if live and (form or out or quiet):
-        raise NearfutureError("--live is for eyes: leave --format, --out and --quiet away")
-    chosen = chosen_format(form, out, FORMATS)
+        raise NearfutureError(
+            "`live` shows text on the terminal: omit `form`, `out` and `quiet`",
+            code="conflict",
+            parameter="live",
+        )
+    chosen = choose_format(form, out, FORMATS)
     recordings, failures = named_recordings(files)
-    recognizer = load(model, budget_ms=budget_ms)
+    model = load(options.model, budget_ms=options.budget_ms)
+    progress = ReadingProgress(len(recordings), shown=not (live or quiet))
     with (
         interruptible() as stop,
-        ReadingProgress(len(recordings), shown=not (live or quiet)) as progress,
-        Output(chosen, out, recordings=len(recordings)) as output,
+        closing(progress),
+        ResultFiles(chosen, out, recordings=len(recordings)) as results,
     ):
-        run = _Run(recognizer, chosen, output, progress, stop, quiet=quiet)
+        run = _Run(model, chosen, results, progress, stop, quiet)
         for failure in failures:
-            run.failed(failure)
+            run.fail(failure)
         for recording in recordings:
             if stop.is_set():
                 break
             try:
-                if live:
-                    run.play(recording)
-                else:
-                    run.write(recording, named=len(recordings) > 1)
+                with recording.reader() as reader:
+                    (run.play if live else run.write)(recording, reader)
             except NearfutureError as error:
-                run.failed(_naming(recording, error))
+                run.fail(_with_name(recording, error))
     if stop.is_set():
         sys.exit(130)
     if run.failures:
         sys.exit(1)
 
 
+@dataclass
 class _Run:
     """One run of the command over its recordings."""
 
-    def __init__(
-        self,
-        model: "Model",
-        form: str,
-        output: Output,
-        progress: ReadingProgress,
-        stop: threading.Event,
-        *,
-        quiet: bool,
-    ) -> None:
-        self.failures = 0
-        self._model, self._form, self._output = model, form, output
-        self._progress, self._stop, self._quiet = progress, stop, quiet
+    model: "Model"
+    form: str
+    results: ResultFiles
+    progress: ReadingProgress
+    stop: threading.Event
+    quiet: bool
+    failures: int = 0
 
-    def failed(self, line: str) -> None:
-        """Name what is wrong."""
+    def fail(self, message: str) -> None:
+        """Report an error, and go on."""
         self.failures += 1
-        self._say(line)
+        self._report(message)
 
-    def write(self, recording: NamedRecording, *, named: bool) -> None:
-        """Transcribe one, and write its text as it comes."""
-        with recording.reader() as reader, self._output.of(recording.name, recording.stem) as write:
-            heard = _Heard(reader, self._progress.watch(reader, recording.name), self._stop)
-            transcript = Transcript(
-                recording.name,
-                recording.stem,
-                self._model,
-                reader,
-                heard.counted(self._model.utterances(heard.blocks(), reader.rate)),
+    def write(self, recording: NamedRecording, reader: "AudioReader") -> None:
+        """Transcribe a recording, and write its text as it grows."""
+        with self.results.open(recording.name, recording.stem) as write:
+            blocks = self.progress.blocks(reader, recording.name)
+            audio = _InterruptibleAudio(reader, blocks, self.stop)
+            transcript = FormattedTranscript(
+                name=recording.name,
+                stem=recording.stem,
+                model=self.model,
+                reader=reader,
+                utterances=audio.counted(self.model.utterances(audio.blocks(), reader.rate)),
             )
-            for piece in transcript.pieces(self._form, named=named and not self._output.apart):
-                with self._progress.aside():
-                    write(piece)
-            self._tell(recording, heard)
+            named = self.progress.recordings > 1 and not self.results.separate
+            for piece in transcript.pieces(self.form, named=named):
+                self.progress.make_room()
+                write(piece)
+            self._summarise(recording, audio)
 
-    def play(self, recording: NamedRecording) -> None:
-        """Stream one in real time."""
-        with recording.reader() as reader:
-            heard = _Heard(reader, reader.blocks(reader.rate * _CHUNK_MS // 1000), self._stop)
-            _play(self._model, heard, Console(), title=recording.called)
-            self._tell(recording, heard)
+    def play(self, recording: NamedRecording, reader: "AudioReader") -> None:
+        """Stream a recording in real time."""
+        blocks = reader.blocks(reader.rate * _CHUNK_MS // 1000)
+        audio = _InterruptibleAudio(reader, blocks, self.stop)
+        _play(self.model, audio, Console(), title=recording.called)
+        self._summarise(recording, audio)
 
-    def _tell(self, recording: NamedRecording, heard: "_Heard") -> None:
-        """What its text does not say."""
-        if self._stop.is_set():
-            self._say(f"stopped at {clock(heard.seconds)} of {recording.called}")
-        elif heard.error is not None:
-            self.failed(_naming(recording, heard.error))
-        elif heard.reader.damage is not None:
-            self.failed(heard.reader.damage.sentence(recording.called))
-        elif heard.utterances == 0 and not self._quiet:
-            self._say(f"{recording.called}: no words were heard")
+    def _summarise(self, recording: NamedRecording, audio: "_InterruptibleAudio") -> None:
+        """Report what the text does not show."""
+        if self.stop.is_set():
+            self._report(f"stopped at {clock(audio.seconds)} of {recording.called}")
+        elif audio.error is not None:
+            self.fail(_with_name(recording, audio.error))
+        elif audio.reader.damage is not None:
+            self.fail(audio.reader.damage.sentence(recording.called))
+        elif audio.utterances == 0 and not self.quiet:
+            self._report(f"{recording.called}: no words were recognised")
 
-    def _say(self, line: str) -> None:
-        with self._progress.aside(stderr=True):
-            complain(line)
+    def _report(self, message: str) -> None:
+        self.progress.make_room(stderr=True)
+        complain(message)
 
 
-class _Heard:
-    """A recording that is heard until its end, an error or Ctrl-C; what came before has its text.
+class _InterruptibleAudio:
+    """A recording up to its end, an error or Ctrl-C, so that the text before is not lost.
 
     Attributes:
-        reader: of it.
-        utterances: how many were said so far.
-        error: what ended it early.
+        reader: The open recording.
+        utterances: How many utterances have ended.
+        error: The error that ended it early.
     """
 
     def __init__(
-        self, reader: "AudioReader", blocks: Iterator["Block"], stop: threading.Event
+        self,
+        reader: "AudioReader",
+        blocks: Iterator["NDArray[np.float32]"],
+        stop: threading.Event,
     ) -> None:
         self.reader, self.utterances = reader, 0
         self.error: NearfutureError | None = None
@@ -174,11 +174,11 @@ class _Heard:
 
     @property
     def seconds(self) -> float:
-        """How much of it has been read."""
+        """How many seconds have been read."""
         return self.reader.at / self.reader.rate
 
-    def blocks(self) -> Iterator["Block"]:
-        """The samples, as far as they go."""
+    def blocks(self) -> Iterator["NDArray[np.float32]"]:
+        """Yield the samples, as far as they go."""
         try:
             for block in self._blocks:
                 if self._stop.is_set():
@@ -189,19 +189,21 @@ class _Heard:
                 raise
             self.error = error
 
-    def counted(self, said: Iterator["TranscribedUtterance"]) -> Iterator["TranscribedUtterance"]:
-        """The same utterances."""
-        for utterance in said:
+    def counted(
+        self, utterances: Iterator["TranscribedUtterance"]
+    ) -> Iterator["TranscribedUtterance"]:
+        """Yield the same utterances, and count them."""
+        for utterance in utterances:
             self.utterances += 1
             yield utterance
 
 
-def _naming(recording: NamedRecording, error: NearfutureError) -> str:
+def _with_name(recording: NamedRecording, error: NearfutureError) -> str:
     message = str(error).replace("<stdin>", recording.called)
     return message if recording.called in message else f"{recording.called}: {message}"
 
 
-def _play(model: "Model", heard: _Heard, console: Console, *, title: str) -> None:
+def _play(model: "Model", audio: _InterruptibleAudio, console: Console, *, title: str) -> None:
     """Stream a recording in real time, showing committed text bold and provisional text dim.
 
     An utterance that has ended stays on the screen. Where there is no terminal to repaint, nothing
@@ -209,24 +211,24 @@ def _play(model: "Model", heard: _Heard, console: Console, *, title: str) -> Non
     """
     from nearfuture.decoding import Endpoint
 
-    stream = model.stream(rate=heard.reader.rate, endpoint=Endpoint())
+    stream = model.stream(rate=audio.reader.rate, endpoint=Endpoint())
 
-    def ended(text: str) -> None:
+    def print_utterance(text: str) -> None:
         if text:
-            heard.utterances += 1
-            line = Text.assemble((f"{heard.seconds:7.2f} s  ", "cyan"), (text.strip(), "bold"))
+            audio.utterances += 1
+            line = Text.assemble((f"{audio.seconds:7.2f} s  ", "cyan"), (text.strip(), "bold"))
             console.print(line, soft_wrap=not console.is_terminal)
 
     console.print(Text(title, style="cyan"))
     with Live(console=console, auto_refresh=False, transient=True) as screen:
         began = time.perf_counter()
-        shown = Text()
-        for block in heard.blocks():
-            time.sleep(max(0.0, began + heard.seconds - time.perf_counter()))
+        text = Text()
+        for block in audio.blocks():
+            time.sleep(max(0.0, began + audio.seconds - time.perf_counter()))
             for event in stream.accept(block):
-                shown = Text.assemble((event.committed, "bold"), (event.provisional, "dim italic"))
+                text = Text.assemble((event.committed, "bold"), (event.provisional, "dim italic"))
                 if event.ends:
-                    ended(event.committed)
-                    shown = Text()
-            screen.update(Text(f"{heard.seconds:7.2f} s  ", style="cyan") + shown, refresh=True)
-    ended(stream.finish().committed)
+                    print_utterance(event.committed)
+                    text = Text()
+            screen.update(Text(f"{audio.seconds:7.2f} s  ", style="cyan") + text, refresh=True)
+    print_utterance(stream.finish().committed)

@@ -1,6 +1,5 @@
 """A training of 20 epochs that tells its steps: `python -m tests.training.killed FOLDER`."""
 
-import dataclasses
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ import torch
 from nearfuture.data import Batch
 from nearfuture.model import Recognizer
 from nearfuture.training import Progress, Trainer, TrainingOptions, evaluate
+from tests.recognizers import PLAIN
 from tests.training.tones import CONFIG, sentences
 
 EPOCHS, STEPS_PER_EPOCH = 20, 3
-CONFIGURATION = dataclasses.replace(CONFIG, batch_norm=True, dropout=0.2)
+CONFIGURATION = CONFIG.replace(dropout=0.2, **PLAIN)
 OPTIONS = TrainingOptions(
     steps=EPOCHS * STEPS_PER_EPOCH,
     learning_rate=1e-2,

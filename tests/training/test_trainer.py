@@ -348,7 +348,7 @@ def reports_of(one: Trainer, steps: int) -> list[Progress]:
     return seen
 
 
-NORMED = dataclasses.replace(CONFIG, batch_norm=True, dropout=0.0)
+NORMED = CONFIG.replace(dropout=0.0, **PLAIN)
 configs = pytest.mark.parametrize("config", [CONFIG, NORMED], ids=["layer norm", "batch norm"])
 
 

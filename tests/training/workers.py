@@ -17,13 +17,14 @@ from nearfuture.model import Recognizer
 from nearfuture.training import Progress, SpecAugment, Trainer, TrainingOptions
 from nearfuture.training.distributed import Group, join
 from tests.patience import PATIENCE_S
+from tests.recognizers import PLAIN
 from tests.training.tones import CONFIG, Drawn, Listed, noisy, poisoned, sentences
 
-PLAIN = dataclasses.replace(CONFIG, dropout=0.0)  # each process draws its own dropout
+QUIET = CONFIG.replace(dropout=0.0)  # each process draws its own dropout
 CONFIGS = {
-    "layer norm": PLAIN,
-    "batch norm": dataclasses.replace(PLAIN, batch_norm=True),
-    "batch norm, both ways": dataclasses.replace(PLAIN, batch_norm=True).twin(),
+    "layer norm": QUIET,
+    "batch norm": QUIET.replace(**PLAIN),
+    "batch norm, both ways": QUIET.replace(**PLAIN).twin(),
 }
 STEPS = 6
 OPTIONS = TrainingOptions(
@@ -46,7 +47,7 @@ BATCHES = {
 def teacher(*, double: bool) -> Recognizer:
     """One that has learnt nothing, the same in every process."""
     torch.manual_seed(17)
-    model = Recognizer(PLAIN.twin())
+    model = Recognizer(QUIET.twin())
     model.features.fit(torch.randn(50, model.features.output_size))
     return model.double() if double else model
 

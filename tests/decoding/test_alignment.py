@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Alignment, Greedy, align, align_words, words
+from nearfuture.decoding import Alignment, Detokenizer, Greedy, align, align_words
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary, counted
 
@@ -301,7 +301,7 @@ def test_a_wrong_text_has_little_confidence() -> None:
 def test_words_begin_where_greedy_decoding_says() -> None:
     log_probs = emitted("..aa.b .. b. aa.a")
     tokens, _ = Greedy().step(log_probs, Greedy().start())
-    heard = words(tokens, vocabulary, frame_ms=40, centre_ms=27.5)
+    heard = Detokenizer(vocabulary, 40, 27.5).words(tokens)
     aligned = align_words(log_probs, "ab b aa", vocabulary, 40, 27.5)
     assert [(w.text, w.start_ms) for w in aligned] == [(w.text, w.start_ms) for w in heard]
 

@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 
 from nearfuture.audio import read, resample
 from nearfuture.data import read_manifest
-from nearfuture.decoding import Greedy, text
+from nearfuture.decoding import greedy_text
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, Event, Model, load
 from nearfuture.runtime.bundle import MODELS
@@ -98,8 +98,8 @@ def assert_partitions_agree(
     whole, _, expected = streamed(model, samples, [len(samples)])
     for tau, log_probs in expected.items():
         np.testing.assert_allclose(log_probs, offline(learned, samples, tau), atol=1e-4, rtol=0)
-    tokens, _ = Greedy().step(offline(learned, samples, 8), Greedy().start())
-    assert whole.committed == text(tokens, learned.vocabulary, frame_ms=40.0)
+    log_probs = offline(learned, samples, 8)
+    assert whole.committed == greedy_text(log_probs, learned.vocabulary, frame_ms=40.0)
     rng = np.random.default_rng(seed)
     for _ in range(partitions):
         final, committed, log_probs = streamed(model, samples, cuts(len(samples), rng))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nearfuture.audio import read
-from nearfuture.decoding import Endpoint, Greedy, words
+from nearfuture.decoding import Detokenizer, Endpoint, Greedy
 from nearfuture.runtime import SegmentedTranscript, Stream, Transcript, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.text import Vocabulary
@@ -52,7 +52,5 @@ def test_a_pause_of_20_s_is_between_two_words_in_text_times_and_utterances(
     ended = [one.committed for one in heard if one.ends]
     assert (ended, heard[-1].committed) == (["seven two zero"], " nine nine one")
     tokens, _ = Greedy().step(np.concatenate(frames), Greedy().start())
-    at_once = words(
-        tokens, manifest.vocabulary, frame_ms=manifest.frame_ms, centre_ms=manifest.centre_ms
-    )
-    assert at_once == list(final.words)
+    detokenizer = Detokenizer(manifest.vocabulary, manifest.frame_ms, manifest.centre_ms)
+    assert detokenizer.words(tokens) == final.words

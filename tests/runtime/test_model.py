@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nearfuture.audio import resample
-from nearfuture.decoding import Greedy, text
+from nearfuture.decoding import greedy_text
 from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Model, load
@@ -26,8 +26,9 @@ def test_the_largest_head_that_fits(
     assert (model.budget.frames, model.budget.worst_ms) == (frames, 55.0 + 40 * frames)
     assert model.rate == 8000
     heard = hear(model, SPEECH)
-    tokens, _ = Greedy().step(heard.log_probs[frames], Greedy().start())
-    assert heard.final.committed == text(tokens, model.manifest.vocabulary, frame_ms=40.0)
+    log_probs = heard.log_probs[frames]
+    text = greedy_text(log_probs, model.manifest.vocabulary, frame_ms=40.0)
+    assert heard.final.committed == text
 
 
 def test_the_smallest_budget_is_named(bundle_folder: Path) -> None:
@@ -100,8 +101,7 @@ def test_a_bidirectional_model_transcribes(
     samples = resample(SPEECH, 8000, rate)
     event = offline_model.transcribe(samples, rate)
     (log_probs,) = torch_log_probs(twin, [resample(samples, rate, 8000)])[None]
-    tokens, _ = Greedy().step(log_probs, Greedy().start())
-    assert event.text == text(tokens, twin.vocabulary, frame_ms=40.0)
+    assert event.text == greedy_text(log_probs, twin.vocabulary, frame_ms=40.0)
     assert len(event.words) > 3
     assert event.audio_ms == 2000.0
 

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Greedy, text, words
+from nearfuture.decoding import Detokenizer, Greedy
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.transcript import Transcript
 from nearfuture.text import Vocabulary
 
 VOCABULARY = Vocabulary((" ", "a", "b"))
-EMPTY = Transcript(vocabulary=VOCABULARY, frame_ms=40.0, centre_ms=27.5)
+DETOKENIZER = Detokenizer(VOCABULARY, frame_ms=40.0, centre_ms=27.5)
+EMPTY = Transcript(detokenizer=DETOKENIZER)
 # Some silences are long enough to end a word.
 FRAMES = st.lists(
     st.one_of(st.integers(0, len(VOCABULARY) - 1).map(lambda best: [best]), st.just([0] * 12)),
@@ -36,8 +37,8 @@ def test_any_partition_is_the_text_at_once(best: list[int], sizes: list[int]) ->
         transcript = transcript.step(read(best[at : at + size]))
         at += size
     tokens, _ = Greedy().step(read(best), Greedy().start())
-    assert transcript.committed == text(tokens, VOCABULARY, frame_ms=40.0)
-    assert list(transcript.words) == words(tokens, VOCABULARY, frame_ms=40.0, centre_ms=27.5)
+    assert transcript.committed == DETOKENIZER.text(tokens)
+    assert transcript.words == DETOKENIZER.words(tokens)
     assert transcript.provisional == ""
 
 
@@ -45,7 +46,7 @@ def shown(
     slow: list[int], fast: list[int], ahead: int, vocabulary: Vocabulary = VOCABULARY
 ) -> list[Transcript]:
     """The transcript frame by frame, where the fast head is so many frames ahead of the slow."""
-    transcripts = [dataclasses.replace(EMPTY, vocabulary=vocabulary)]
+    transcripts = [Transcript(detokenizer=dataclasses.replace(DETOKENIZER, vocabulary=vocabulary))]
     for t in range(-ahead, min(len(slow), len(fast) - ahead)):
         settled, preview = slow[t : t + 1] if t >= 0 else [], fast[t + ahead : t + ahead + 1]
         transcripts.append(
@@ -64,11 +65,9 @@ def test_the_tail_ends_what_the_fast_head_reads_later(
         settled, _ = Greedy().step(read(slow[:frames]), Greedy().start())
         seen, _ = Greedy().step(read(fast[:number]), Greedy().start())
         later = [token for token in seen if token.frame >= frames - 5]
-        assert transcript.committed == text(settled, VOCABULARY, frame_ms=40.0)
+        assert transcript.committed == DETOKENIZER.text(settled)
         whole = transcript.committed + transcript.provisional
-        assert whole in {
-            text([*settled, *later[n:]], VOCABULARY, frame_ms=40.0) for n in range(len(later) + 1)
-        }
+        assert whole in {DETOKENIZER.text([*settled, *later[n:]]) for n in range(len(later) + 1)}
         if ahead == 0:
             assert whole == transcript.committed
 

@@ -14,13 +14,11 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import AlignedWord, Greedy, align
-from nearfuture.decoding import text as read_text
+from nearfuture.decoding import AlignedWord, align, greedy_text
 from nearfuture.decoding.alignment import words_of
 from nearfuture.decoding.distribution import check_distributions
 from nearfuture.text import BLANK, Vocabulary, character_errors
 
-_GREEDY = Greedy()
 _COST_WITHIN_A_WORD = 1.0  # of each frame of a silence, in nats
 _MARGIN_MS = 500.0  # of the silence around a segment, at most so much goes with it on each side
 
@@ -160,8 +158,9 @@ class AlignedRecording:
         frames = np.arange(cut.begin, cut.end)
         words = self.words[bisect_left(self.firsts, cut.begin) : bisect_left(self.firsts, cut.end)]
         text = " ".join(word.text for word in words)
-        tokens, _ = _GREEDY.step(self.log_probs[cut.begin : cut.end], _GREEDY.start())
-        heard = read_text(tokens, self.vocabulary, frame_ms=self.frame_ms)
+        heard = greedy_text(
+            self.log_probs[cut.begin : cut.end], self.vocabulary, frame_ms=self.frame_ms
+        )
         return Segment(
             start_ms=self._border(cut.start),
             end_ms=self._border(cut.stop),

@@ -8,9 +8,10 @@ from nearfuture.decoding.alignment import (
     align,
     align_words,
 )
+from nearfuture.decoding.detokenizer import PAUSE_MS, Detokenizer, greedy_text
 from nearfuture.decoding.endpoint import Endpoint
 from nearfuture.decoding.greedy import Greedy, GreedyState, Token
-from nearfuture.decoding.word import PAUSE_MS, Word, begins_word, join_words, text, words
+from nearfuture.decoding.word import Word, join_words
 
 __all__ = [
     "PAUSE_MS",
@@ -18,6 +19,7 @@ __all__ = [
     "AlignedToken",
     "AlignedWord",
     "Alignment",
+    "Detokenizer",
     "Endpoint",
     "Greedy",
     "GreedyState",
@@ -25,8 +27,6 @@ __all__ = [
     "Word",
     "align",
     "align_words",
-    "begins_word",
+    "greedy_text",
     "join_words",
-    "text",
-    "words",
 ]

@@ -31,9 +31,8 @@ class PartialResults:
         revisions: how often the partial result was changed rather than extended.
         retracted: characters that were taken back by that.
 
-    >>> from nearfuture.text import Vocabulary
-    >>> empty = Transcript(vocabulary=Vocabulary(("a",)), frame_ms=40.0, centre_ms=20.0)
-    >>> partials = PartialResults(empty)
+    >>> from nearfuture.runtime import load
+    >>> partials = PartialResults(Transcript.empty(load("digits").manifest))
     >>> for text in ("on", "one t", "one se", "one seven"):
     ...     partials.update(text)
     >>> partials.revisions, partials.retracted

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import Greedy, text
+from nearfuture.decoding import greedy_text
 from nearfuture.error import NearfutureError
 from nearfuture.export.listening import heard
 from nearfuture.export.sounds import Sounds
@@ -91,7 +91,6 @@ def _error_rate(manifest: Manifest, heard: Sequence[Heads], texts: Sequence[str]
         return None
     total = ErrorRate.of([])
     for heads, said in zip(heard, texts, strict=True):
-        tokens, _ = Greedy().step(heads[max(heads)], Greedy().start())
-        wrote = text(tokens, manifest.vocabulary, frame_ms=manifest.frame_ms)
+        wrote = greedy_text(heads[max(heads)], manifest.vocabulary, frame_ms=manifest.frame_ms)
         total += character_errors(said, wrote)
     return total.rate if total.reference else None

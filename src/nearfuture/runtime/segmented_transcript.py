@@ -27,8 +27,10 @@ class SegmentedTranscript:
         utterance: the number of the utterance at hand, from 0.
         ends: whether it has ended with the last step; the next step begins the next one.
 
+    >>> from nearfuture.decoding import Detokenizer
     >>> from nearfuture.text import Vocabulary
-    >>> empty = Transcript(vocabulary=Vocabulary(("a", " ")), frame_ms=40.0, centre_ms=20.0)
+    >>> detokenizer = Detokenizer(Vocabulary(("a", " ")), frame_ms=40.0, centre_ms=20.0)
+    >>> empty = Transcript(detokenizer=detokenizer)
     >>> segmented = SegmentedTranscript(empty, Endpoint(silence_ms=80))
     >>> for best in (1, 0, 1, 0, 0, 2, 1):
     ...     segmented = segmented.step(np.log(np.eye(3, dtype=np.float32)[[best]] * 0.85 + 0.05))
@@ -82,16 +84,13 @@ class SegmentedTranscript:
             self,
             transcript=after,
             utterance=self.utterance + self.ends,
-            ends=self.endpoint is not None and _ended(after, self.endpoint),
+            ends=self.endpoint is not None and _reached(self.endpoint, after),
         )
 
 
-def _ended(transcript: Transcript, endpoint: Endpoint) -> bool:
-    if not transcript.words:
-        return False
-    settled_ms = transcript.centre_ms + transcript.frame_ms * (transcript.frames - 0.5)
-    return endpoint.reached(
-        speech_ms=settled_ms - transcript.words[0].start_ms,
-        silence_ms=transcript.frame_ms * transcript.silent_frames,
+def _reached(endpoint: Endpoint, transcript: Transcript) -> bool:
+    return bool(transcript.words) and endpoint.reached(
+        speech_ms=transcript.speech_ms,
+        silence_ms=transcript.silence_ms,
         between_words=transcript.between_words,
     )

@@ -1,4 +1,4 @@
-"""The text of a stream so far: what is settled, and what a faster head believes comes next."""
+"""The text of a stream so far: what is settled, and what a faster head predicts behind it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,13 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import (
-    Greedy,
-    GreedyState,
-    Token,
-    Word,
-    begins_word,
-    text,
-    words,
-)
+from nearfuture.decoding import Detokenizer, Greedy, GreedyState, Token, Word
 from nearfuture.runtime.manifest import Manifest
-from nearfuture.text import BLANK, Vocabulary
+from nearfuture.text import BLANK
 
 _GREEDY = Greedy()
 
-_APART_MS = 200.0
+_HEAD_OFFSET_MS = 200.0
 """How far apart two heads read the same character, at most."""
 
 
@@ -39,17 +31,14 @@ class Transcript:
     is the text to show.
 
     Attributes:
-        vocabulary: of the model.
-        frame_ms, centre_ms: where frames lie in time, see `nearfuture.decoding.words`.
+        detokenizer: of the model.
         committed: the settled text; it only ever grows, but for `drop_committed`.
         words: the words of it, with times.
         provisional: the tail, with a space in front where a new word begins.
         silent_frames: settled frames since the last one with a character that is no space.
     """
 
-    vocabulary: Vocabulary
-    frame_ms: float
-    centre_ms: float
+    detokenizer: Detokenizer
     committed: str = ""
     words: tuple[Word, ...] = ()
     provisional: str = ""
@@ -69,9 +58,7 @@ class Transcript:
     def empty(cls, manifest: Manifest) -> Transcript:
         """The transcript of a stream of this model that has not begun."""
         return cls(
-            vocabulary=manifest.vocabulary,
-            frame_ms=manifest.frame_ms,
-            centre_ms=manifest.centre_ms,
+            detokenizer=Detokenizer(manifest.vocabulary, manifest.frame_ms, manifest.centre_ms)
         )
 
     def step(
@@ -86,23 +73,24 @@ class Transcript:
         Raises:
             NearfutureError: where a log-probability is NaN.
 
-        >>> both = Vocabulary(("a", " "))
-        >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
-        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
-        >>> after = empty.step(read(1, 2), preview=read(1, 0, 2, 1))
+        >>> from nearfuture.text import Vocabulary
+        >>> vocabulary = Vocabulary(("a", " "))
+        >>> empty = Transcript(detokenizer=Detokenizer(vocabulary, frame_ms=40.0, centre_ms=20.0))
+        >>> frames = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
+        >>> after = empty.step(frames(1, 2), preview=frames(1, 0, 2, 1))
         >>> after.committed, after.provisional
         ('a', ' a')
         """
         tokens, commits = _GREEDY.step(log_probs, self._commits)
         after = replace(self, _commits=commits, silent_frames=self._silent_after(log_probs))
         if tokens:
-            after = after._extended(tokens)
+            after = after._commit(tokens)
         if preview is not None:
             ahead, previews = _GREEDY.step(preview, self._previews)
             after = replace(after, _previews=previews, _tail=(*self._tail, *ahead))
-        known = commits.frames - 2 * self._apart
+        known = commits.frames - 2 * self._offset_frames
         after = replace(after, _tail=tuple(token for token in after._tail if token.frame >= known))
-        return replace(after, provisional=after._joined(after._ahead()))
+        return replace(after, provisional=after._provisional_text(after._preview_tail()))
 
     @property
     def frames(self) -> int:
@@ -110,9 +98,22 @@ class Transcript:
         return self._commits.frames
 
     @property
+    def speech_ms(self) -> float:
+        """From the first of the committed characters to the last frame that is settled."""
+        if not self.words:
+            return 0.0
+        times = self.detokenizer
+        return times.centre_ms + times.frame_ms * (self.frames - 0.5) - self.words[0].start_ms
+
+    @property
+    def silence_ms(self) -> float:
+        """From the last of the committed characters to the last frame that is settled."""
+        return self.detokenizer.frame_ms * self.silent_frames
+
+    @property
     def between_words(self) -> bool:
         """Whether a space is the last that was settled."""
-        return bool(self._open) and self._is_space(self._open[-1])
+        return bool(self._open) and self.detokenizer.is_space(self._open[-1].index)
 
     def drop_committed(self) -> Transcript:
         """The transcript without its committed text: what follows is the text behind it.
@@ -120,13 +121,14 @@ class Transcript:
         It begins with a space where it begins a new word, so that the parts of a text, one behind
         another, are the text.
 
-        >>> both = Vocabulary(("a", " "))
-        >>> empty = Transcript(vocabulary=both, frame_ms=40.0, centre_ms=20.0)
-        >>> read = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
-        >>> one = empty.step(read(1, 2, 1))
-        >>> two = one.drop_committed().step(read(0, 1, 2))
-        >>> three = two.drop_committed().step(read(0, 1))
-        >>> one.committed, two.committed, three.committed
+        >>> from nearfuture.text import Vocabulary
+        >>> vocabulary = Vocabulary(("a", " "))
+        >>> empty = Transcript(detokenizer=Detokenizer(vocabulary, frame_ms=40.0, centre_ms=20.0))
+        >>> frames = lambda *best: np.log(np.eye(3, dtype=np.float32)[list(best)] * 0.85 + 0.05)
+        >>> first = empty.step(frames(1, 2, 1))
+        >>> second = first.drop_committed().step(frames(0, 1, 2))
+        >>> third = second.drop_committed().step(frames(0, 1))
+        >>> first.committed, second.committed, third.committed
         ('a a', 'a', ' a')
         """
         after = replace(
@@ -139,34 +141,34 @@ class Transcript:
             _behind_text=self._behind_text or bool(self.committed),
             _new_word=self.between_words if self._open else self._new_word,
         )
-        return replace(after, provisional=after._joined(after._ahead()))
+        return replace(after, provisional=after._provisional_text(after._preview_tail()))
 
     def _silent_after(self, log_probs: NDArray[np.float32]) -> int:
         silent = 0
         for best in log_probs.argmax(axis=1)[::-1]:
-            if best != BLANK and not self.vocabulary.decode([int(best)]).isspace():
+            if best != BLANK and not self.detokenizer.is_space(int(best)):
                 return silent
             silent += 1
         return self.silent_frames + silent
 
-    def _extended(self, tokens: list[Token]) -> Transcript:
+    def _commit(self, tokens: list[Token]) -> Transcript:
         pending = (*self._open, *tokens)
         new_word = self._starts_word(tokens)
-        begins = [i for i, token in enumerate(pending) if self._begins_word(token)]
+        begins = [i for i, token in enumerate(pending) if self.detokenizer.begins_word(token)]
         closed, closed_text = self._closed, self._closed_text
         if begins:
             # A last space stays with the open part: text still to come is a new word.
             settled, pending = pending[: begins[-1]], pending[begins[-1] :]
-            closed += self._words(settled)
-            closed_text = " ".join(filter(None, [closed_text, self._text(settled)]))
-        opened = self._text(pending)
+            closed += self.detokenizer.words(settled)
+            closed_text = " ".join(filter(None, [closed_text, self.detokenizer.text(settled)]))
+        opened = self.detokenizer.text(pending)
         committed = " ".join(filter(None, [closed_text, opened]))
         return replace(
             self,
             committed=f" {committed}"
             if committed and self._behind_text and new_word
             else committed,
-            words=closed + self._words(pending),
+            words=closed + self.detokenizer.words(pending),
             _closed=closed,
             _closed_text=closed_text,
             _open=pending,
@@ -176,14 +178,14 @@ class Transcript:
     def _starts_word(self, tokens: Sequence[Token]) -> bool:
         """Whether the text since the last drop begins a word; `tokens` are the next."""
         first = not self._open and not self._closed and bool(tokens)
-        return self._new_word or (first and self._begins_word(tokens[0]))
+        return self._new_word or (first and self.detokenizer.begins_word(tokens[0]))
 
     @property
-    def _apart(self) -> int:
-        return round(_APART_MS / self.frame_ms)
+    def _offset_frames(self) -> int:
+        return round(_HEAD_OFFSET_MS / self.detokenizer.frame_ms)
 
-    def _ahead(self) -> tuple[Token, ...]:
-        """What the other head has read behind the settled text."""
+    def _preview_tail(self) -> tuple[Token, ...]:
+        """The tokens of the previewing head behind the settled text."""
         settled, tail, reached = self._open, self._tail, self.frames
         if self._previews.frames <= reached:
             return ()
@@ -191,44 +193,27 @@ class Transcript:
             (common, -apart, i + 1)
             for i, token in enumerate(tail)
             if settled
-            and (apart := abs(token.frame - settled[-1].frame)) <= self._apart
+            and (apart := abs(token.frame - settled[-1].frame)) <= self._offset_frames
             and (common := _common_end(settled, tail[: i + 1]))
         ]
         if near:
-            # What it has read before the committing head, that one may still be about to read.
+            # What it has read earlier, the committing head may still be about to read.
             _, _, end = max(near)
-            return tuple(token for token in tail[end:] if token.frame >= reached - self._apart)
+            return tuple(
+                token for token in tail[end:] if token.frame >= reached - self._offset_frames
+            )
         return tuple(token for token in tail if token.frame >= reached)
 
-    def _joined(self, tail: tuple[Token, ...]) -> str:
-        shown = self._text((*self._open, *tail))
-        opened = self._text(self._open)
+    def _provisional_text(self, tail: tuple[Token, ...]) -> str:
+        shown = self.detokenizer.text((*self._open, *tail))
+        opened = self.detokenizer.text(self._open)
         added = shown[len(opened) :]
         behind = self._closed_text or (self._behind_text and self._starts_word(tail))
         starts_word = behind and not opened and added
         return f" {added}" if starts_word else added
 
-    def _is_space(self, token: Token) -> bool:
-        return self.vocabulary.decode([token.index]).isspace()
 
-    def _begins_word(self, token: Token) -> bool:
-        return begins_word(token, self.vocabulary, frame_ms=self.frame_ms)
-
-    def _text(self, tokens: Sequence[Token]) -> str:
-        return text(tokens, self.vocabulary, frame_ms=self.frame_ms)
-
-    def _words(self, tokens: Sequence[Token]) -> tuple[Word, ...]:
-        return tuple(
-            words(
-                tokens,
-                self.vocabulary,
-                frame_ms=self.frame_ms,
-                centre_ms=self.centre_ms,
-            )
-        )
-
-
-def _common_end(one: Sequence[Token], other: Sequence[Token]) -> int:
+def _common_end(left: Sequence[Token], right: Sequence[Token]) -> int:
     """How many symbols both end with."""
-    pairs = zip(reversed(one), reversed(other), strict=False)
+    pairs = zip(reversed(left), reversed(right), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))

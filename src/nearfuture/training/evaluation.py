@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from nearfuture.data import Utterance
-from nearfuture.decoding import Greedy, text
+from nearfuture.decoding import greedy_text
 from nearfuture.model import Recognizer
 from nearfuture.text import ErrorRate, character_errors, word_errors
 from nearfuture.training.part import padded
@@ -40,8 +40,7 @@ def evaluate(
         for head, log_probs in zip(heads, outputs, strict=True):
             rows = log_probs.float().cpu().numpy()  # in one go: a device answers slowly
             for row, frames, one in zip(rows, counts.tolist(), group, strict=True):
-                tokens, _ = Greedy().step(row[:frames], Greedy().start())
-                heard = text(tokens, model.vocabulary, frame_ms=model.config.frame_ms)
+                heard = greedy_text(row[:frames], model.vocabulary, frame_ms=model.config.frame_ms)
                 words[head] += word_errors(one.text, heard)
                 characters[head] += character_errors(one.text, heard)
     return {head: (words[head], characters[head]) for head in heads}

@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Endpoint, Greedy, text, words
+from nearfuture.decoding import Detokenizer, Endpoint, Greedy
 from nearfuture.runtime import SegmentedTranscript, load
 from nearfuture.runtime.transcript import Transcript
 from nearfuture.text import Vocabulary
 
 VOCABULARY = Vocabulary((" ", "a", "b"))
-EMPTY = Transcript(vocabulary=VOCABULARY, frame_ms=40.0, centre_ms=27.5)
+DETOKENIZER = Detokenizer(VOCABULARY, frame_ms=40.0, centre_ms=27.5)
+EMPTY = Transcript(detokenizer=DETOKENIZER)
 BLANK, SPACE, A, B = range(4)
 SYMBOLS = st.sampled_from([[BLANK], [BLANK], [BLANK], [SPACE], [A], [B], [BLANK] * 12])
 FRAMES = st.lists(SYMBOLS, max_size=60).map(lambda runs: [best for run in runs for best in run])
@@ -51,7 +52,7 @@ def ended(heard: list[SegmentedTranscript]) -> list[SegmentedTranscript]:
 
 def whole(best: list[int]) -> str:
     tokens, _ = Greedy().step(read(best), Greedy().start())
-    return text(tokens, VOCABULARY, frame_ms=40.0)
+    return DETOKENIZER.text(tokens)
 
 
 @settings(max_examples=300)
@@ -74,8 +75,8 @@ def test_words_are_those_of_the_whole_cut_at_the_borders(best: list[int], rule: 
     begins = 0
     for one in parts:
         mine = [token for token in tokens if begins <= token.frame < one.frames]
-        assert list(one.words) == words(mine, VOCABULARY, frame_ms=40.0, centre_ms=27.5)
-        assert one.committed.strip() == text(mine, VOCABULARY, frame_ms=40.0)
+        assert one.words == DETOKENIZER.words(mine)
+        assert one.committed.strip() == DETOKENIZER.text(mine)
         begins = one.frames
 
 
@@ -199,10 +200,7 @@ def test_every_head_of_a_real_model_is_divided_without_loss(frames: int) -> None
     assert {part.rate for part in parts} == {8000}
     pcm = np.concatenate([x for part in parts * 2 for x in (part.samples, silence)])
     model = load("digits", {0: 60, 4: 220, 8: 380, 19: 820}[frames])
-    manifest = model.manifest
-    empty = Transcript(
-        vocabulary=manifest.vocabulary, frame_ms=manifest.frame_ms, centre_ms=manifest.centre_ms
-    )
+    empty = Transcript.empty(model.manifest)
     heard = [SegmentedTranscript(empty, Endpoint())]
     stream = model.stream(
         on_log_probs=lambda heads: heard.append(heard[-1].step(heads[frames], heads[0]))

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cyclopts import App
 
-import nearfuture.cli
 from nearfuture.cli import main
 from nearfuture.cli.results import replaced
 from tests.patience import PATIENCE_S
@@ -36,7 +36,7 @@ def ascii_only(**more: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [("budget", "--frames", "0,8"), ("--help",), ("audit", "--help"), ("data", "list")]
+    "arguments", [("budget",), ("--help",), ("audit", "--help"), ("data", "list")]
 )
 def test_a_terminal_that_knows_ascii_only_gets_ascii(arguments: tuple[str, ...]) -> None:
     done = command(*arguments, env=ascii_only())
@@ -92,10 +92,10 @@ def test_a_stream_that_is_closed_is_no_trouble(closed: str, code: int) -> None:
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    def app(arguments: Sequence[str], **_: Any) -> None:
+    def run_nothing(self: App, tokens: Sequence[str], **_: Any) -> None:
         raise error
 
-    monkeypatch.setattr(nearfuture.cli, "app", app)
+    monkeypatch.setattr(App, "__call__", run_nothing)
 
 
 class LibsndfileError(RuntimeError):

@@ -7,7 +7,7 @@ from typing import Annotated
 import pytest
 from cyclopts import App, Parameter
 
-from nearfuture.cli.flags import explain
+from nearfuture.cli.flags import explain, running
 from nearfuture.error import NearfutureError
 
 
@@ -59,6 +59,11 @@ app.command(data)
 def check(source: str, /) -> None: ...
 
 
+def explained(error: NearfutureError, *tokens: str) -> str:
+    with running(app, tokens):
+        return explain(error)
+
+
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
@@ -83,22 +88,26 @@ def check(source: str, /) -> None: ...
     ],
 )
 def test_a_parameter_between_backticks_becomes_its_flag(message: str, shown: str) -> None:
-    assert explain(NearfutureError(message), app, ["train", "a.wav"]) == shown
+    assert explained(NearfutureError(message), "train", "a.wav") == shown
 
 
 def test_the_flag_stands_in_front_where_the_message_lacks_it() -> None:
     error = NearfutureError("-1 is below 0", parameter="optimizer.lr")
-    assert explain(error, app, ["train", "a.wav"]) == "--lr: -1 is below 0"
+    assert explained(error, "train", "a.wav") == "--lr: -1 is below 0"
 
 
 @pytest.mark.parametrize("parameter", ["files", "vocabulary", None])
 def test_what_has_no_flag_does_not_stand_in_front(parameter: str | None) -> None:
     error = NearfutureError("a.wav is empty", parameter=parameter)
-    assert explain(error, app, ["train", "a.wav"]) == "a.wav is empty"
+    assert explained(error, "train", "a.wav") == "a.wav is empty"
 
 
 def test_it_is_the_command_that_ran() -> None:
     error = NearfutureError("`lr`, `at_most` or `source`")
-    assert explain(error, app, ["other"]) == "--lr, `at_most` or `source`"
-    assert explain(error, app, ["data", "check", "x"]) == "`lr`, `at_most` or SOURCE"
-    assert explain(error, app, []) == str(error)
+    assert explained(error, "other") == "--lr, `at_most` or `source`"
+    assert explained(error, "data", "check", "x") == "`lr`, `at_most` or SOURCE"
+    assert explained(error) == str(error)
+
+
+def test_outside_a_command_the_message_stays() -> None:
+    assert explain(NearfutureError("`lr` is -1", parameter="lr")) == "`lr` is -1"

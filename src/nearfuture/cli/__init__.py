@@ -14,7 +14,7 @@ from nearfuture.cli.data import data
 from nearfuture.cli.demo import demo
 from nearfuture.cli.evaluate import evaluate
 from nearfuture.cli.export import export
-from nearfuture.cli.flags import explain
+from nearfuture.cli.flags import running
 from nearfuture.cli.listen import listen
 from nearfuture.cli.measure import measure
 from nearfuture.cli.quantize import quantize
@@ -62,14 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     tokens = sys.argv[1:] if arguments is None else arguments
     fit_streams()
     try:
-        try:
-            app(tokens, console=Console())
-        except SystemExit:
-            sys.stdout.flush()  # while a reader who has left can still be noticed
-            raise
-    except NearfutureError as error:
-        complain(explain(error, app, tokens))
-        sys.exit(2)
+        with running(app, tokens):
+            _run(tokens)
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:
@@ -80,3 +74,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if refused := disk_full(error):
             unwritten(refused)
         raise
+
+
+def _run(tokens: Sequence[str]) -> None:
+    try:
+        app(tokens, console=Console())
+    except SystemExit:
+        sys.stdout.flush()  # while a reader who has left can still be noticed
+        raise
+    except NearfutureError as error:
+        complain(error)
+        sys.exit(2)

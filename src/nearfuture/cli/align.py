@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from rich.progress import track
 
 from nearfuture.cli.console import Console, complain
+from nearfuture.cli.flags import explain
 from nearfuture.cli.options import Flag
 from nearfuture.cli.reference import ReferencedRecording, referenced_recordings
 from nearfuture.cli.results import ResultFiles, choose_format
@@ -142,7 +143,7 @@ def align(
             try:
                 process(recording, recognizer)
             except NearfutureError as error:
-                message = str(error)
+                message = explain(error)
                 named = recording.name in message
                 failures.append(message if named else f"{recording.name}: {message}")
     for line in failures:

@@ -8,7 +8,10 @@ from typing import NoReturn
 
 import rich.console
 
-# What tables and messages are made of, for terminals that know ASCII only; as wide as it was.
+from nearfuture.cli.flags import explain
+from nearfuture.error import NearfutureError
+
+# The signs of tables and messages in ASCII, each as wide as it was.
 _PLAIN = str.maketrans(
     {
         "·": "-", "…": "~", "→": ">", "×": "x", "–": "-", "—": "-", "−": "-", "≤": "<", "≥": ">",
@@ -16,23 +19,23 @@ _PLAIN = str.maketrans(
         "τ": "t", "∞": "~", "Σ": "S", "µ": "u", "²": "2", "└": "`",
     }
 )  # fmt: skip
-_OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
 
 
 class Console(rich.console.Console):
-    """A console that knows a reader who has seen enough from a command that failed.
+    """A console that ends quietly when its reader has left, as in `nearfuture … | head`.
 
-    That of rich ends with the exit code 1 in both cases.
+    That of rich ends with the exit code 1, as if the command had failed.
     """
 
     def on_broken_pipe(self) -> None:
-        """Say nothing more, and end."""
+        """Print nothing more, and end."""
         self.quiet = True
         reader_left()
 
 
 def fit_streams() -> None:
-    r"""Let standard output and error take every character, and be there.
+    r"""Let standard output and error take every character, even where they were closed.
 
     A character that the terminal's encoding lacks is written as `\uXXXX`, as JSON does, which
     loses nothing; typographic signs as the nearest of ASCII.
@@ -46,35 +49,36 @@ def fit_streams() -> None:
             stream.reconfigure(errors="nearfuture")
 
 
-def complain(message: str) -> None:
-    """One line on stderr; where that cannot be written either, nothing more can be done."""
+def complain(message: str | NearfutureError) -> None:
+    """Print a line on stderr; where that cannot be written either, nothing more can be done."""
+    text = explain(message) if isinstance(message, NearfutureError) else message
     try:
-        print(f"nearfuture: {message}", file=sys.stderr, flush=True)
+        print(f"nearfuture: {text}", file=sys.stderr, flush=True)
     except OSError:
         _discard(sys.stderr)
 
 
 def disk_full(error: Exception) -> OSError | None:
-    """What is behind an error of a library that writes files in its own way; None: a fault of ours.
+    """Find the reason behind an error of a library that writes files; None: it is a bug of ours.
 
-    Sound is written by libsndfile, which only says "System error"; what cannot be read is an
+    libsndfile, which writes sound, only says "System error"; a recording that cannot be read is an
     `AudioError` by then.
     """
     if type(error).__name__ == "LibsndfileError":
         return OSError(errno.EIO, "the disk is full, or does not take the sound")
-    for number in _OF_WRITING:
+    for number in _WRITE_ERRORS:
         if os.strerror(number) in str(error):
             return OSError(number, os.strerror(number))
     return None
 
 
 def unwritten(error: OSError) -> NoReturn:
-    """End because the machine does not take what is written: a full disk, most of all."""
+    """End because nothing can be written, most often because the disk is full."""
     reason = (error.strerror or type(error).__name__).lower()
-    what = "the output" if error.filename is None else os.fsdecode(error.filename)
-    verb = "write" if error.filename is None or error.errno in _OF_WRITING else "use"
+    name = "the output" if error.filename is None else os.fsdecode(error.filename)
+    verb = "write" if error.filename is None or error.errno in _WRITE_ERRORS else "use"
     _discard(sys.stdout)
-    complain(f"cannot {verb} {what}: {reason}")
+    complain(f"cannot {verb} {name}: {reason}")
     sys.exit(1)
 
 
@@ -85,7 +89,7 @@ def reader_left() -> NoReturn:
 
 
 def _discard(stream: object) -> None:
-    """Forget what could not be written: Python would try once more at its end, and complain."""
+    """Forget what could not be written: Python would try once more at its end, and fail."""
     descriptor = os.open(os.devnull, os.O_WRONLY)
     try:
         os.dup2(descriptor, stream.fileno())  # type: ignore[attr-defined]
@@ -98,8 +102,7 @@ def _discard(stream: object) -> None:
 def _escaped(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    lacking = error.object[error.start : error.end]
-    plain = lacking.translate(_PLAIN)
+    plain = error.object[error.start : error.end].translate(_PLAIN)
     units = plain.encode("utf-16-be", "surrogatepass")
     if plain.isascii():
         return plain, error.end

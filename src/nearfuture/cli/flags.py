@@ -1,7 +1,9 @@
 """Errors in the words of the command line: a Python parameter becomes the flag that sets it."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from cyclopts import App
 from cyclopts.argument import Argument
@@ -12,20 +14,32 @@ from nearfuture.error import NearfutureError
 _MENTION = re.compile(r"`([A-Za-z_][\w.]*)(?:=([^`]*))?`")
 _UNITS = ("_ms", "_s")
 
+_COMMAND: ContextVar[App | None] = ContextVar("the command that runs", default=None)
 
-def explain(error: NearfutureError, app: App, tokens: Sequence[str]) -> str:
-    """Say what is wrong to somebody who typed this command line.
 
-    `name` becomes --name and `name=value` becomes --name value; a parameter that the command does
-    not have stays as it is. The flag stands in front where the message does not mention it.
+@contextmanager
+def running(app: App, tokens: Sequence[str]) -> Iterator[None]:
+    """Let errors be explained in the flags of the command that these tokens run.
 
     Args:
-        error: From the library, or from the command itself.
         app: The command line.
         tokens: What was typed.
     """
-    *_, command = app.parse_commands(tokens)[1]
-    if command.default_command is None:
+    token = _COMMAND.set(app.parse_commands(tokens)[1][-1])
+    try:
+        yield
+    finally:
+        _COMMAND.reset(token)
+
+
+def explain(error: NearfutureError) -> str:
+    """Say what is wrong to somebody who typed the command that is `running`.
+
+    `name` becomes --name and `name=value` becomes --name value; a parameter that the command does
+    not have stays as it is. The flag stands in front where the message does not mention it.
+    """
+    command = _COMMAND.get()
+    if command is None or command.default_command is None:
         return str(error)
     flags = _flags(command.assemble_argument_collection())
     message = _MENTION.sub(lambda match: _spelled(flags, match), str(error))

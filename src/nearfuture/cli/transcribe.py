@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from nearfuture.cli.console import Console, complain
+from nearfuture.cli.flags import explain
 from nearfuture.cli.listen import interruptible
 from nearfuture.cli.options import Flag, ModelOptions
 from nearfuture.cli.progress import ReadingProgress, clock
@@ -199,7 +200,7 @@ class _InterruptibleAudio:
 
 
 def _with_name(recording: NamedRecording, error: NearfutureError) -> str:
-    message = str(error).replace("<stdin>", recording.called)
+    message = explain(error).replace("<stdin>", recording.called)
     return message if recording.called in message else f"{recording.called}: {message}"
 
 

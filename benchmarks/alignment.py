@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
-from nearfuture.data.segmentation import Segmentation, Segments, segment
-from nearfuture.data.sound import add_noise, at_level
+from nearfuture.audio import Audio
+from nearfuture.data import add_noise, at_level
+from nearfuture.data.segmentation import Emissions, SegmentationOptions, Segments, segment
 from nearfuture.runtime import Model, load
 from recipes.digits import HELD_OUT, WORDS, DigitRecordings
 
 SEED = 2024
-FREE = Segmentation(
-    highest_cost=np.inf, lowest_confidence=0.0, highest_error_rate=np.inf, longest_s=1e6
-)
+FREE = SegmentationOptions(max_cost=np.inf, min_confidence=0.0, max_cer=np.inf, max_s=1e6)
 SPOILT = {"replaced": 15, "one wrong word": 15, "missing": 10, "three words too many": 10}
 
 
@@ -94,19 +93,17 @@ def cut(
     samples: NDArray[np.float32],
     log_probs: NDArray[np.floating],
     texts: list[list[str]],
-    limits: Segmentation | None = None,
+    options: SegmentationOptions | None = None,
 ) -> Segments:
     about = model.manifest
-    return segment(
-        log_probs,
-        " ".join(" ".join(text) for text in texts if text),
-        about.vocabulary,
-        samples=samples,
-        rate=model.rate,
+    emissions = Emissions(
+        log_probs=log_probs,
+        vocabulary=about.vocabulary,
         frame_ms=about.frame_ms,
         centre_ms=about.centre_ms,
-        limits=limits,
     )
+    text = " ".join(" ".join(text) for text in texts if text)
+    return segment(emissions, text, Audio(samples, model.rate), options)
 
 
 def times(found: Segments, made: list[String]) -> tuple[Table, list[dict[str, str | int | float]]]:

@@ -59,7 +59,7 @@ def forward_alone(source: str, folder: Path) -> Path:
 
 def strings(manifest: Path | None) -> dict[str, list[Utterance]]:
     if manifest is not None:
-        return {manifest.parent.name: load_utterances(read_source(manifest).items, RATE)[0]}
+        return {manifest.parent.name: load_utterances(read_source(manifest).cuts, RATE)[0]}
     recordings = DigitRecordings.load()
     return {"seen": recordings.strings(recordings.seen, "test", STRINGS_PER_SPEAKER, seed=SEED)}
 

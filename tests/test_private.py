@@ -30,7 +30,7 @@ def test_running_a_model_leaves_the_home_folder_alone(tmp_path: Path) -> None:
 
 def test_a_home_folder_that_cannot_be_made_is_not_spoken_of(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    load = "from nearfuture.data.formats.lhotse_manifest import the_library; the_library()"
+    load = "from nearfuture.data.sources import import_lhotse; import_lhotse()"
     assert home_after(load, tmp_path, HOME=str(tmp_path / "file")) == ["file"]
 
 

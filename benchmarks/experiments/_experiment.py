@@ -19,8 +19,7 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from _report import about
 
-from nearfuture.data import Utterance
-from nearfuture.data.item import Item
+from nearfuture.data import Cut, Utterance
 from nearfuture.evaluation import Evaluation, HeadMetrics, evaluate_bundles
 from nearfuture.training import Group, Note, Progress, Request, train
 from recipes.digits import symbols, training_data
@@ -86,7 +85,7 @@ def bundle(folder: Path, name: str) -> Path:
 
 def evaluated(
     folder: Path,
-    items: Iterable[Item | Utterance],
+    items: Iterable[Cut | Utterance],
     name: str = "test",
     *,
     streaming: Path | None = None,

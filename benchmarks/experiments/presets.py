@@ -24,9 +24,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from _report import emit
 
 from nearfuture.budget import Preset
-from nearfuture.data import Item, read_source
-from nearfuture.data.corpus import corpus_folder
-from nearfuture.data.item import probed
+from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import evaluate_bundles
 from nearfuture.runtime import load
 from nearfuture.training import Group
@@ -70,7 +68,7 @@ def steps_in(seconds: float, preset: str, folder: Path, source: Path) -> int:
     return max(10, round((seconds - LOOKS * (watched - step)) / step))
 
 
-def learnt(preset: str, seconds: float, source: Path, heard: list[Item]) -> dict[str, Any]:
+def learnt(preset: str, seconds: float, source: Path, heard: list[Cut]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         steps = steps_in(seconds, preset, Path(name) / "trial", source)
         began = time.process_time()
@@ -104,7 +102,7 @@ def main() -> None:
     folder = corpus_folder("fsdd")
     assert folder is not None, "let NEARFUTURE_CORPORA name a folder with fsdd in it"
     source = folder / "manifest.tsv"
-    heard = [probed(item) for item in read_source(source).items if item.split == "test"]
+    heard = [cut.probed() for cut in read_source(source).cuts if cut.split == "test"]
     presets = [name for name in options.presets.split(",") if name in get_args(Preset)]
     results = [learnt(preset, options.seconds, source, heard) for preset in presets]
     table = Table("preset", "parameters", "steps", "minutes", "WER %", "RTF")

@@ -29,8 +29,7 @@ from _experiment import (
 from _report import emit
 from rich.table import Table
 
-from nearfuture.data import corpus_folder, read_source
-from nearfuture.data.item import Item
+from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
 from nearfuture.training.request import Request
 
@@ -61,8 +60,8 @@ def request(kind: str, runs: Path) -> Request:
     )
 
 
-def test_items() -> list[Item]:
-    return [item for item in read_source(corpus("speechocean762")).items if item.split == "test"]
+def test_items() -> list[Cut]:
+    return [cut for cut in read_source(corpus("speechocean762")).cuts if cut.split == "test"]
 
 
 def part(whole: Evaluation, names: frozenset[str]) -> Evaluation:
@@ -79,7 +78,7 @@ def main() -> None:
 
     kinds = [options.only] if options.only else list(KINDS)
     found = {kind: evaluated(trained(request(kind, options.runs)), test_items()) for kind in kinds}
-    source = read_source(corpus("speechocean762")).items
+    source = read_source(corpus("speechocean762")).cuts
     heard = {item.text for item in source if item.split == "train"}
     test = test_items()
     subsets = {

@@ -11,23 +11,23 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture import NearfutureError
 from nearfuture.data import (
-    Ahead,
+    AcousticEnvironment,
     Augmentation,
     Batch,
-    Limits,
+    CutFilter,
+    Prefetcher,
     Utterance,
     add_noise,
     at_level,
     corpus_folder,
-    load_audio,
-    read_manifest,
+    read_source,
     share,
 )
 from nearfuture.text import Vocabulary
@@ -73,18 +73,21 @@ class DigitRecordings:
                 "pip install 'nearfuture[train]')"
             )
         takes: dict[tuple[str, str], tuple[list[NDArray[np.float32]], ...]] = {}
-        for entry in read_manifest(folder / "manifest.tsv"):
-            if entry.transcript not in WORDS or not {"speaker", "split"} <= set(entry.fields):
+        source = read_source(folder / "manifest.tsv")
+        if source.skipped:
+            raise NearfutureError(f"{folder} is not complete: {source.skipped[0]}")
+        for cut in source.cuts:
+            if cut.text not in WORDS or not (cut.speaker and cut.split):
                 raise NearfutureError(
-                    f"{entry.path}: the Free Spoken Digit Dataset has single digits from zero to "
-                    f"nine, with a speaker and a split each, not {entry.transcript!r} with "
-                    f"{', '.join(entry.fields) or 'nothing else'}"
+                    f"{cut.path}: the Free Spoken Digit Dataset has single digits from zero to "
+                    f"nine, with a speaker and a split each, not {cut.text!r} with speaker "
+                    f"{cut.speaker!r} and split {cut.split!r}"
                 )
-            speaker, split = entry.fields["speaker"], entry.fields["split"]
-            if split == "train" and entry.path.stem.endswith(f"_{_DEV_RECORDING}"):
+            split = cut.split
+            if split == "train" and cut.path.stem.endswith(f"_{_DEV_RECORDING}"):
                 split = "dev"
-            digits = takes.setdefault((speaker, split), tuple([] for _ in WORDS))
-            digits[WORDS.index(entry.transcript)].append(load_audio(entry.path, rate))
+            digits = takes.setdefault((cut.speaker, split), tuple([] for _ in WORDS))
+            digits[WORDS.index(cut.text)].append(cut.load(rate).samples)
         return cls(rate=rate, takes=takes)
 
     @property
@@ -150,8 +153,8 @@ class ConnectedDigits:
         recordings: single digits.
         others: whole strings of other voices (synthetic ones), mixed in by `others_share`.
         augmentation: what is done to each string.
-        noises, rooms: what it is done with; see `noises` and `room_responses`.
-        limits: augmentation makes no string too short for its text.
+        environment: the noises and rooms that it is done with.
+        cut_filter: augmentation makes no string too short for its text.
     """
 
     recordings: DigitRecordings
@@ -159,11 +162,10 @@ class ConnectedDigits:
     others_share: float = 0.25
     digits_per_batch: int = 80
     augmentation: Augmentation = _AUGMENTATION
-    noises: Sequence[NDArray[Any]] = ()
-    rooms: Sequence[NDArray[np.float32]] = ()
-    limits: Limits = field(default_factory=Limits)
+    environment: AcousticEnvironment = field(default_factory=AcousticEnvironment)
+    cut_filter: CutFilter = field(default_factory=CutFilter)
     seed: int = 0
-    _ahead: Ahead = field(default_factory=Ahead, init=False, repr=False, compare=False)
+    _ahead: Prefetcher = field(default_factory=Prefetcher, init=False, repr=False, compare=False)
 
     def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
         """The utterances of one training step: those of one rank among so many."""
@@ -190,8 +192,7 @@ class ConnectedDigits:
             one.samples,
             rate,
             rng,
-            noises=self.noises,
-            rooms=self.rooms,
-            enough=lambda size: self.limits.fits(size / rate, one.text),
+            environment=self.environment,
+            fits=lambda size: self.cut_filter.fits(one.text, size / rate),
         )
         return dataclasses.replace(one, samples=samples)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nearfuture.budget import RecognizerConfig
-from nearfuture.data import Limits, Utterance, contents, noises, room_responses
+from nearfuture.data import AcousticEnvironment, CutFilter, Utterance, corpus_contents
 from nearfuture.training import Material
 from recipes.digits.strings import HELD_OUT, ConnectedDigits, DigitRecordings, symbols
 from recipes.digits.voices import corpus_strings, synthesised_strings
@@ -27,9 +27,8 @@ def training_data(config: RecognizerConfig, *, seed: int) -> Material:
         batches=ConnectedDigits(
             recordings=recordings,
             others=[*corpus, *voices],
-            noises=noises(rate),
-            rooms=room_responses(rate),
-            limits=Limits(model=config),
+            environment=AcousticEnvironment.load(rate),
+            cut_filter=CutFilter(model=config),
             seed=seed,
         ),
         watched=recordings.strings(recordings.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
@@ -42,8 +41,8 @@ def training_data(config: RecognizerConfig, *, seed: int) -> Material:
                 *([f"kokoro, {len(corpus)} synthetic strings (Apache-2.0)"] if corpus else []),
                 *([f"espeak-ng and flite, {len(voices)} synthetic strings"] if voices else []),
             ],
-            "noise": contents("noise"),
-            "rir": contents("rir"),
+            "noise": corpus_contents("noise"),
+            "rir": corpus_contents("rir"),
         },
     )
 

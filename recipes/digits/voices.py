@@ -7,6 +7,7 @@ stay unseen.
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import shutil
 import subprocess
@@ -18,7 +19,7 @@ import numpy as np
 
 from nearfuture import NearfutureError
 from nearfuture.audio import read, resample
-from nearfuture.data import Utterance, corpus_folder, load_audio, read_manifest
+from nearfuture.data import Utterance, corpus_folder, read_source
 from recipes.digits.strings import WORDS
 
 FLITE = ("kal", "kal16", "awb")
@@ -41,16 +42,9 @@ def corpus_strings(corpus: str, *, rate: int) -> list[Utterance]:
     if folder is None:
         return []
     return [
-        Utterance(
-            name=str(entry.path.relative_to(folder)),
-            samples=load_audio(entry.path, rate),
-            text=entry.transcript,
-            speaker=entry.fields.get("speaker", ""),
-        )
-        for entry in read_manifest(folder / "manifest.tsv")
-        if entry.fields.get("split") == "train"
-        and entry.transcript
-        and set(entry.transcript.split()) <= set(WORDS)
+        dataclasses.replace(cut.load(rate), name=str(cut.path.relative_to(folder)))
+        for cut in read_source(folder / "manifest.tsv").cuts
+        if cut.split == "train" and set(cut.text.split()) <= set(WORDS)
     ]
 
 

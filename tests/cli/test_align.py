@@ -12,7 +12,7 @@ import soundfile
 
 from nearfuture.audio import read, resample
 from nearfuture.cli import main
-from nearfuture.data import read_manifest
+from nearfuture.data import read_source
 from nearfuture.runtime.bundle import MODELS
 from tests.patience import PATIENCE_S
 from tests.text.test_timed import parse_textgrid
@@ -80,9 +80,9 @@ def test_data_is_any_source(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
     )
     assert (code, out, err) == (0, "", "")
     lines = [line.split() for line in (tmp_path / "all.ctm").read_text().splitlines()]
-    for entry in read_manifest(SAMPLES / "manifest.tsv"):
-        mine = [line for line in lines if line[0] == entry.path.stem]
-        assert [line[4] for line in mine] == entry.transcript.split()
+    for cut in read_source(SAMPLES / "manifest.tsv").cuts:
+        mine = [line for line in lines if line[0] == cut.path.stem]
+        assert [line[4] for line in mine] == cut.text.split()
         ends = [float(line[2]) + float(line[3]) for line in mine]
         assert all(end <= float(after[2]) for end, after in zip(ends[:-1], mine[1:], strict=True))
         assert all(line[1] == "1" and 0 <= float(line[5]) <= 1 for line in mine)
@@ -262,20 +262,20 @@ def test_what_cannot_be_meant(
 def test_a_long_recording_becomes_a_folder_to_train_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    entries = [
-        entry
-        for entry in read_manifest(SAMPLES / "manifest.tsv")
-        if entry.path.stem != "flite-slt-41985"  # the model misreads it
+    cuts = [
+        cut
+        for cut in read_source(SAMPLES / "manifest.tsv").cuts
+        if cut.path.stem != "flite-slt-41985"  # the model misreads it
     ]
     rate = 16000  # not the model's
     pause = np.zeros(rate, np.float32)
     pieces = [pause]
-    for entry in entries:
-        pieces += [resample(read(entry.path).samples, 8000, rate), pause]
+    for cut in cuts:
+        pieces += [resample(read(cut.path).samples, 8000, rate), pause]
     samples = np.concatenate(pieces)
     book = tmp_path / "book.wav"
     soundfile.write(book, samples, rate)
-    texts = [entry.transcript for entry in entries]
+    texts = [cut.text for cut in cuts]
     texts[2] = "one two three four"
     (tmp_path / "book.txt").write_text("\n".join(texts))
 
@@ -285,10 +285,9 @@ def test_a_long_recording_becomes_a_folder_to_train_on(
     )
     assert (code, err) == (0, "")
     assert "segments of" in printed
-    rows = read_manifest(out / "manifest.tsv")
-    assert " ".join(row.transcript for row in rows) == " ".join([*texts[:2], *texts[3:]])
+    rows = read_source(out / "manifest.tsv").cuts
+    assert " ".join(row.text for row in rows) == " ".join([*texts[:2], *texts[3:]])
     assert list(rows[0].fields) == [
-        "speaker",
         "seconds",
         "source",
         "source_start",
@@ -314,9 +313,9 @@ def test_a_long_recording_becomes_a_folder_to_train_on(
         "source_start",
         "source_end",
         "transcript",
-        "heard",
+        "hypothesis",
         "reason",
-        "figure",
+        "value",
     ]
     assert " ".join(row[3] for row in dropped if row[3]) == texts[2]
     assert {row[5] for row in dropped} <= {"cost", "confidence", "error rate", "no text"}
@@ -324,9 +323,7 @@ def test_a_long_recording_becomes_a_folder_to_train_on(
     # What was cut aligns again.
     code, again, _ = run(capsys, "--data", out / "manifest.tsv")
     assert code == 0
-    assert [json.loads(line)["text"] for line in again.splitlines()] == [
-        row.transcript for row in rows
-    ]
+    assert [json.loads(line)["text"] for line in again.splitlines()] == [row.text for row in rows]
 
     code, _, err = run(capsys, book, "--segment", out)
     assert (code, err.count("\n")) == (2, 1)

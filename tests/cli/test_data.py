@@ -12,7 +12,7 @@ import pytest
 
 from nearfuture.cli import main
 from nearfuture.data import read_source
-from nearfuture.data.public import CORPORA
+from nearfuture.data.corpora import CORPORA
 from tests.data.fixtures import write_manifest
 from tests.data.sources import write_audio, write_hard_folder, write_text
 from tests.patience import PATIENCE_S
@@ -70,7 +70,7 @@ def test_check_names_what_is_wrong(hard: Path, capsys: pytest.CaptureFixture[str
 def test_check_as_json(hard: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check", hard, "--json", "--vocabulary", " abc") == 1
     told = json.loads(capsys.readouterr().out)
-    counts = {finding["kind"]: finding["count"] for finding in told["findings"]}
+    counts = {finding["kind"]: finding["count"] for finding in told["issues"]}
     assert counts["outside the vocabulary"] == len(set(told["symbols"]) - set(" abc"))
 
 
@@ -104,10 +104,10 @@ def test_import_names_problems_and_goes_on(
     assert run("import", hard, "--out", tmp_path / "out") == 0
     out = capsys.readouterr().out
     assert "wrong: cut off: 1" in out
-    assert "8 recordings, 7 left out; 2 of them wrong, see above" in out
+    assert "8 recordings, 7 skipped; 2 of them wrong, see above" in out
     source = read_source(tmp_path / "out")
-    assert len(source.items) == 8
-    assert {item.name for item in source.items} >= {"long.wav", "sub folder/stereo.wav"}
+    assert len(source.cuts) == 8
+    assert {item.name for item in source.cuts} >= {"long.wav", "sub folder/stereo.wav"}
 
 
 def test_import_splits_by_speaker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -115,7 +115,7 @@ def test_import_splits_by_speaker(tmp_path: Path, capsys: pytest.CaptureFixture[
     flags = ("--split-by", "speaker", "--dev", 0.2, "--test", 0.2, "--copy")
     assert run("import", tmp_path / "in", "--out", tmp_path / "out", *flags) == 0
     assert "dev 2 (2.0 s), test 2 (2.0 s), train 6 (6.0 s)" in capsys.readouterr().out
-    items = read_source(tmp_path / "out").items
+    items = read_source(tmp_path / "out").cuts
     assert len({(item.speaker, item.split) for item in items}) == 5
     assert all(item.path.is_relative_to(tmp_path / "out/audio") for item in items)
 
@@ -159,7 +159,7 @@ def test_control_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     command.send_signal(signal.SIGINT)
     told, err = command.communicate(timeout=PATIENCE_S)
     if command.returncode == 0:  # faster than the signal: then it is complete
-        assert len(read_source(out).items) == 400
+        assert len(read_source(out).cuts) == 400
     else:
         assert (command.returncode, err) == (130, b""), (told, err)
         assert not out.exists()
@@ -186,7 +186,7 @@ def test_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "CC BY-SA 4.0",
         "openslr.org/resources/31",
         ", sha256 checked",
-        ", whose publisher tells no checksum",
+        ", whose publisher states no checksum",
         f"Here: in {tmp_path}.",
     ):
         assert told in out

@@ -65,10 +65,13 @@ def test_a_model_that_was_done_before_has_a_full_bar() -> None:
 @pytest.mark.parametrize("kind", [Lines, Bars])
 def test_a_recording_is_named_once_whichever_model_skips_it(kind: type[Telling]) -> None:
     shown, file = telling(kind)
-    torn = Skipped("anna: torn.wav", "it ends in the middle")
-    batch = Skipped("step 4", "nothing to train on, batch skipped")
+    torn = Skipped("anna: torn.wav", "cut off", "it ends in the middle")
+    batch = Skipped("step 4", "empty batch", "nothing to train on, batch skipped")
     with shown as show:
-        show.tell(MODELS[0], Note(doing="loaded", skipped=(Skipped("long.wav", "it is long"),)))
+        show.tell(
+            MODELS[0],
+            Note(doing="loaded", skipped=(Skipped("long.wav", "too long", "it is long"),)),
+        )
         for name in MODELS:
             show.tell(name, Note(doing="from step 0", steps=40))
             show.tell(name, step(5, skipped=(torn, batch), left_out=1))
@@ -82,7 +85,8 @@ def test_a_recording_is_named_once_whichever_model_skips_it(kind: type[Telling])
 def test_after_twenty_names_the_rest_is_counted() -> None:
     lines, file = telling(Lines)
     lines.tell(
-        "streaming", Note(doing="loaded", skipped=tuple(Skipped(f"{n}", "") for n in range(30)))
+        "streaming",
+        Note(doing="loaded", skipped=tuple(Skipped(f"{n}", "silent", "") for n in range(30))),
     )
     lines.summary()
     said = file.getvalue()

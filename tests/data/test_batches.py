@@ -2,8 +2,8 @@
 
 import pytest
 
-from nearfuture.data import Batch, Batches, Recordings
-from nearfuture.data.batches import share
+from nearfuture.data import Batch, Batches, BucketingBatches
+from nearfuture.data.batching.batch import share
 from nearfuture.error import NearfutureError
 from recipes.digits import ConnectedDigits
 
@@ -25,6 +25,6 @@ def test_a_rank_that_is_none_is_refused(rank: int, ranks: int) -> None:
 
 
 def test_both_sources_of_batches_are_ones() -> None:
-    assert issubclass(Recordings, Batches)
+    assert issubclass(BucketingBatches, Batches)
     assert issubclass(ConnectedDigits, Batches)
     assert not issubclass(Batch, Batches)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nearfuture.data.cache import AudioCache
+from nearfuture.data.batching.cache import AudioCache
 
 
 def noise(samples: int, level: float) -> np.ndarray:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from nearfuture.budget import RecognizerConfig
-from nearfuture.data import Limits, Report, Source, check, read_source
+from nearfuture.data import CorpusReport, CutFilter, Source, check, read_source
 from nearfuture.data.check import UNUSED
-from nearfuture.data.item import Item
+from nearfuture.data.cut import Cut
 from nearfuture.data.split import assign_splits
 from nearfuture.error import NearfutureError
 from nearfuture.text import frames_needed
@@ -18,18 +18,17 @@ from tests.data.fixtures import write_manifest
 from tests.data.sources import KOREAN, write_audio, write_hard_folder, write_text
 
 
-def found(report: Report) -> dict[str, list[str]]:
+def found(report: CorpusReport) -> dict[str, list[str]]:
     """Kind → the names of its files."""
     return {
-        finding.kind: [Path(name).name for name, _ in finding.examples]
-        for finding in report.findings
+        finding.kind: [Path(name).name for name, _ in finding.examples] for finding in report.issues
     }
 
 
-def reasons(report: Report, kind: str) -> list[str]:
+def reasons(report: CorpusReport, kind: str) -> list[str]:
     return [
         reason
-        for finding in report.findings
+        for finding in report.issues
         if finding.kind == kind
         for _, reason in finding.examples
     ]
@@ -41,7 +40,7 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_everything_wrong_is_named(hard: Path) -> None:
-    report = check(hard, limits=Limits(longest_s=30.0))
+    report = check(hard, cut_filter=CutFilter(longest_s=30.0))
     assert not report.ok
     assert found(report) == {
         "no transcript": ["untold.wav"],
@@ -62,7 +61,7 @@ def test_everything_wrong_is_named(hard: Path) -> None:
 
 def test_figures(hard: Path) -> None:
     report = check(hard)
-    assert (report.rows, len(report.items)) == (15, 8)
+    assert (report.rows, len(report.cuts)) == (15, 8)
     assert report.seconds == pytest.approx(60 + 0.5 + 6 * 3, abs=0.1)
     assert report.median_s == pytest.approx(3.0, abs=0.01)
     assert (report.shortest_s, report.longest_s) == (0.5, 60.0)
@@ -70,7 +69,7 @@ def test_figures(hard: Path) -> None:
     assert report.channels == {1: 7, 2: 1}
     assert report.splits == {"": (8, report.seconds)}
     assert set(KOREAN) < set(report.symbols)
-    assert all(item.duration_s and item.rate for item in report.items)
+    assert all(item.duration_s and item.rate for item in report.cuts)
 
 
 def test_no_recording_has_no_figures(tmp_path: Path) -> None:
@@ -80,8 +79,8 @@ def test_no_recording_has_no_figures(tmp_path: Path) -> None:
 
 
 def test_the_limit_is_the_callers(hard: Path) -> None:
-    assert "too long" not in found(check(hard, limits=Limits(longest_s=60.0)))
-    assert "too long" in found(check(hard, limits=Limits(longest_s=59.9)))
+    assert "too long" not in found(check(hard, cut_filter=CutFilter(longest_s=60.0)))
+    assert "too long" in found(check(hard, cut_filter=CutFilter(longest_s=59.9)))
 
 
 def test_characters_that_the_model_cannot_write(hard: Path) -> None:
@@ -116,7 +115,7 @@ def test_other_frames_allow_other_texts(tmp_path: Path) -> None:
     write_text(tmp_path / "a.txt", "eighteen letters it")
     assert not check(tmp_path).ok
     faster = RecognizerConfig(stack=2)
-    assert check(tmp_path, limits=Limits(model=faster)).ok
+    assert check(tmp_path, cut_filter=CutFilter(model=faster)).ok
 
 
 def write_copies(folder: Path, splits: tuple[str, str], *, texts: tuple[str, str]) -> Path:
@@ -142,7 +141,7 @@ def test_the_same_audio_in_two_splits_is_wrong(tmp_path: Path) -> None:
     assert reasons(report, "same audio in two splits") == [
         f"the same as {tmp_path}/a.wav (test and train)"
     ]
-    assert [finding.wrong for finding in report.findings] == [True, False, False]
+    assert [finding.wrong for finding in report.issues] == [True, False, False]
 
 
 def test_the_same_audio_twice_is_worth_knowing(tmp_path: Path) -> None:
@@ -172,7 +171,7 @@ def test_no_split_has_a_name_as_well(tmp_path: Path) -> None:
 
 def test_rows_in_no_split_are_worth_knowing_where_others_are_in_one(tmp_path: Path) -> None:
     report = check(write_copies(tmp_path, ("extra", ""), texts=("one", "two")))
-    assert [one.wrong for one in report.findings if one.kind == UNUSED] == [False]
+    assert [one.wrong for one in report.issues if one.kind == UNUSED] == [False]
     assert dict(zip(found(report)[UNUSED], reasons(report, UNUSED), strict=True)) == {
         "a.wav": "its split is 'extra'",
         "b.wav": "it has no split",
@@ -185,7 +184,7 @@ def test_parts_of_one_file_are_no_duplicates(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.wav")
     rows = "path\ttext\tstart\tduration\tsplit\na.wav\tone\t0\t1\ttrain\na.wav\ttwo\t1\t1\ttest\n"
     path = write_text(tmp_path / "parts.tsv", rows)
-    assert check(path).findings == ()
+    assert check(path).issues == ()
     write_text(path, rows + "a.wav\tone\t0\t1\ttest\n")
     assert list(found(check(path))) == ["same audio in two splits"]
 
@@ -199,11 +198,11 @@ def test_a_part_that_is_not_in_its_file(tmp_path: Path) -> None:
 
 
 def test_text_and_json_say_the_same(hard: Path) -> None:
-    report = check(hard, limits=Limits(longest_s=30.0))
+    report = check(hard, cut_filter=CutFilter(longest_s=30.0))
     told = json.loads(report.to_json())
     assert (told["ok"], told["recordings"], told["rates"]["44100"]) == (False, 8, 1)
-    text = report.text()
-    for finding in told["findings"]:
+    text = "\n".join(report.lines())
+    for finding in told["issues"]:
         assert f"wrong: {finding['kind']}: {finding['count']}" in text
         assert finding["count"] == len(finding["examples"])
     assert "\n  cut.wav: was cut off" in text  # names begin at the source
@@ -214,9 +213,9 @@ def test_many_examples_are_counted(tmp_path: Path) -> None:
     for number in range(10):
         write_audio(tmp_path / f"{number}.wav", 0.1, seed=number)
     report = check(tmp_path)
-    assert "… and 7 more" in report.text()
-    assert report.text().count(".wav:") == 3
-    assert report.text(most=None).count(".wav:") == 10
+    assert "… and 7 more" in "\n".join(report.lines())
+    assert "\n".join(report.lines()).count(".wav:") == 3
+    assert "\n".join(report.lines(most=None)).count(".wav:") == 10
 
 
 def test_progress_is_told_to_the_end(hard: Path) -> None:
@@ -228,9 +227,9 @@ def test_progress_is_told_to_the_end(hard: Path) -> None:
 # Splits -------------------------------------------------------------------------------------------
 
 
-def spoken(speakers: int, each: int = 10) -> list[Item]:
+def spoken(speakers: int, each: int = 10) -> list[Cut]:
     return [
-        Item(
+        Cut(
             name=f"{speaker}-{take}",
             path=Path("a.wav"),
             text="a",
@@ -276,12 +275,12 @@ def test_nobody_is_in_two_splits_and_each_has_somebody(speakers: int) -> None:
         ([replace(one, split="dev") for one in spoken(5)], "random", 0.1, "splits of its own"),
     ],
 )
-def test_splits_that_cannot_be(items: list[Item], by: str, dev: float, told: str) -> None:
+def test_splits_that_cannot_be(items: list[Cut], by: str, dev: float, told: str) -> None:
     with pytest.raises(NearfutureError, match=told):
         assign_splits(items, by=by, dev=dev)
 
 
 def test_a_source_in_memory_is_checked(hard: Path) -> None:
     source = read_source(hard)
-    only = Source(path=hard, items=source.items[:1])
+    only = Source(path=hard, cuts=source.cuts[:1])
     assert check(only).rows == 1

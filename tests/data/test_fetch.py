@@ -17,11 +17,18 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import corpus_folder, read_source
-from nearfuture.data.download import download, verify
-from nearfuture.data.fetch import corpora_folder, fetch, fetched
-from nearfuture.data.public import CORPORA, Archive, PublicCorpus, public_corpus
-from nearfuture.data.unpack import unpack
+from nearfuture.data import read_source
+from nearfuture.data.corpora import (
+    CORPORA,
+    Archive,
+    PublicCorpus,
+    corpora_folder,
+    corpus_folder,
+    fetch,
+    public_corpus,
+)
+from nearfuture.data.corpora.download import download, verify
+from nearfuture.data.corpora.unpack import unpack
 from nearfuture.error import NearfutureError
 from recipes.digits import DigitRecordings
 from tests.data.fixtures import hertz_of, tone
@@ -41,7 +48,7 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr("nearfuture.data.download._PAUSE_S", 0.001)
+    monkeypatch.setattr("nearfuture.data.corpora.download._PAUSE_S", 0.001)
     state = Server()
 
     class Handler(BaseHTTPRequestHandler):
@@ -320,7 +327,7 @@ def test_digits_come_as_training_reads_them(
     corpus = small_fsdd(server)
     doing: list[str] = []
     report = fetch(corpus, tmp_path, progress=lambda what, *_: doing.append(what))
-    assert (len(report.items), report.rows) == (40, 41)
+    assert (len(report.cuts), report.rows) == (40, 41)
     assert report.splits["test"][0] == 20
     assert sorted(one.name for one in (tmp_path / "fsdd").iterdir()) == [
         "audio",
@@ -329,7 +336,7 @@ def test_digits_come_as_training_reads_them(
         "manifest.tsv",
     ]
     monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path))
-    assert corpus_folder("fsdd") == tmp_path / "fsdd" == fetched(corpus, corpora_folder())
+    assert corpus_folder("fsdd") == tmp_path / "fsdd"
     takes = DigitRecordings.load().takes
     counts = {
         split: [len(one) for one in takes["theo", split]] for split in ("train", "dev", "test")
@@ -337,7 +344,7 @@ def test_digits_come_as_training_reads_them(
     assert counts == {"train": [1] * 10, "dev": [1] * 10, "test": [2] * 10}
     peak = np.abs(np.fft.rfft(takes["theo", "dev"][7][0])).argmax() / 0.5
     assert abs(peak - hertz_of("theo", 7, 5)) <= 2
-    items = read_source(tmp_path / "fsdd").items
+    items = read_source(tmp_path / "fsdd").cuts
     assert {(item.speaker, item.split) for item in items} == {("theo", "train"), ("theo", "test")}
     assert [word.split()[0] for word in dict.fromkeys(doing)] == [
         "fetching",
@@ -353,10 +360,10 @@ def test_a_fetch_that_stopped_goes_on(server: Server, tmp_path: Path) -> None:
     corpus = small_fsdd(server)
     size = len(server.files[corpus.archives[0].name])
     server.drop_after = [size // 2, *[0] * 5]
-    with pytest.raises(NearfutureError, match="the same command goes on"):
+    with pytest.raises(NearfutureError, match="the same command resumes"):
         fetch(corpus, tmp_path)
-    assert fetched(corpus, tmp_path) is None
-    assert len(fetch(corpus, tmp_path).items) == 40
+    assert corpus_folder(corpus.name, tmp_path) is None
+    assert len(fetch(corpus, tmp_path).cuts) == 40
     assert server.asked[-1] == f"bytes={size // 2}-"
 
 
@@ -368,8 +375,8 @@ def test_an_interrupt_while_unpacking_is_no_corpus(server: Server, tmp_path: Pat
     corpus = small_fsdd(server)
     with pytest.raises(KeyboardInterrupt):
         fetch(corpus, tmp_path, progress=stop)
-    assert fetched(corpus, tmp_path) is None
-    assert len(fetch(corpus, tmp_path).items) == 40
+    assert corpus_folder(corpus.name, tmp_path) is None
+    assert len(fetch(corpus, tmp_path).cuts) == 40
     assert len(server.asked) == 1  # it was there already
 
 
@@ -388,7 +395,7 @@ def test_a_wrong_file_is_no_corpus(server: Server, tmp_path: Path) -> None:
     corpus = replace(corpus, archives=public_corpus("librispeech-dev-clean").archives)
     with pytest.raises(NearfutureError, match=r"its md5 is .*, that of its publisher is 42e2234b"):
         fetch(corpus, tmp_path, mirror=f"{server.address}/")
-    assert fetched(corpus, tmp_path) is None
+    assert corpus_folder(corpus.name, tmp_path) is None
 
 
 def test_a_file_put_there_by_hand(server: Server, tmp_path: Path) -> None:
@@ -396,7 +403,7 @@ def test_a_file_put_there_by_hand(server: Server, tmp_path: Path) -> None:
     name = corpus.archives[0].name
     (tmp_path / "fsdd/download").mkdir(parents=True)
     (tmp_path / "fsdd/download" / name).write_bytes(server.files.pop(name))
-    assert len(fetch(corpus, tmp_path).items) == 40
+    assert len(fetch(corpus, tmp_path).cuts) == 40
     assert server.asked == []
 
 
@@ -404,7 +411,7 @@ def test_a_mirror(server: Server, tmp_path: Path) -> None:
     corpus = small_fsdd(server)
     name = corpus.archives[0].name
     server.files[f"there/{name}"] = server.files.pop(name)
-    assert fetch(corpus, tmp_path, mirror=f"{server.address}/there").items
+    assert fetch(corpus, tmp_path, mirror=f"{server.address}/there").cuts
 
 
 def test_mini_librispeech(server: Server, tmp_path: Path) -> None:
@@ -418,7 +425,7 @@ def test_mini_librispeech(server: Server, tmp_path: Path) -> None:
         }
         parts.append(tar_of(files))
     fetch(served(server, public_corpus("mini-librispeech"), *parts), tmp_path)
-    items = read_source(tmp_path / "mini-librispeech").items
+    items = read_source(tmp_path / "mini-librispeech").cuts
     assert [(item.text, item.speaker, item.split) for item in items] == [
         ("yes", "174", "dev"),
         ("yes", "84", "train"),
@@ -434,7 +441,7 @@ def test_speech_commands(server: Server, tmp_path: Path) -> None:
     fetch(served(server, public_corpus("speech-commands"), tar_of(files)), tmp_path)
     told = {
         item.name.removeprefix("audio/"): item
-        for item in read_source(tmp_path / "speech-commands").items
+        for item in read_source(tmp_path / "speech-commands").cuts
     }
     assert {name: (one.text, one.speaker, one.split) for name, one in told.items()} == {
         "no/0a0_nohash_0.wav": ("no", "0a0", "train"),
@@ -454,7 +461,7 @@ def test_prompts(server: Server, tmp_path: Path) -> None:
     doc = "./usr/share/doc/asterisk-core-sounds-en/core-sounds-en.txt.gz"
     its = deb_of(sounds), deb_of({doc: gzip.compress(text)})
     report = fetch(served(server, public_corpus("prompts"), *its), tmp_path)
-    assert [(item.path.name, item.text) for item in report.items] == [
+    assert [(item.path.name, item.text) for item in report.cuts] == [
         ("activated.wav", "activated"),
         ("1.wav", "one"),
     ]
@@ -479,5 +486,5 @@ def test_where_corpora_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert corpora_folder(tmp_path / "a") == tmp_path / "a"
     monkeypatch.delenv("NEARFUTURE_CORPORA")
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(NearfutureError, match="--to DIR, or let NEARFUTURE_CORPORA name"):
+    with pytest.raises(NearfutureError, match="`to`, or set NEARFUTURE_CORPORA"):
         corpora_folder()

@@ -1,4 +1,4 @@
-"""Recordings in containers are data like any other; without the extra they are named."""
+"""BucketingBatches in containers are data like any other; without the extra they are named."""
 
 import sys
 from pathlib import Path
@@ -7,7 +7,7 @@ import av
 import numpy as np
 import pytest
 
-from nearfuture.data import check, load_item, read_source
+from nearfuture.data import check, read_source
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_recording_in_a_container_is_checked_and_loaded(folder: Path) -> None:
     report = check(folder)
-    assert [finding.kind for finding in report.findings if finding.wrong] == []
-    (item,) = report.items
+    assert [finding.kind for finding in report.issues if finding.wrong] == []
+    (item,) = report.cuts
     assert item.duration_s == pytest.approx(1, abs=0.1)
-    assert load_item(item, 8000).size == pytest.approx(8000, abs=800)
+    assert item.load(8000).samples.size == pytest.approx(8000, abs=800)
 
 
 def test_without_the_extra_it_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "av", None)
-    (finding,) = check(read_source(folder)).findings
+    (finding,) = check(read_source(folder)).issues
     assert finding.kind == "cannot be read"
     assert "needs the extra media: pip install 'nearfuture[media]'" in finding.examples[0][1]

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.audio import read
-from nearfuture.data import read_manifest
-from nearfuture.data.segmentation import Segmentation, Segments, segment
-from nearfuture.data.sound import add_noise, at_level
+from nearfuture.audio import Audio
+from nearfuture.data import add_noise, at_level, read_source
+from nearfuture.data.segmentation import Emissions, SegmentationOptions, Segments, segment
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Model, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.text import Vocabulary
 from recipes.digits import WORDS, DigitRecordings
+from tests.errors import refuses
 
 vocabulary = Vocabulary((" ", "a", "b", "c"))
 FRAME, CENTRE, RATE = 40, 20, 1000  # a frame is 40 samples, and lies where it says
@@ -29,16 +29,11 @@ def cut(heard: str, text: str, *, loud: str | None = None, **limits: float) -> S
     best = [0 if c == "." else vocabulary.encode(c)[0] for c in heard]
     log_probs = np.log(np.full((len(best), 5), 0.0025) + 0.9875 * np.eye(5)[best])
     levels = [float(c != "." if loud is None else c == "#") for c in loud or heard]
-    return segment(
-        log_probs,
-        text,
-        vocabulary,
-        samples=np.repeat(np.array(levels, np.float32), FRAME),
-        rate=RATE,
-        frame_ms=FRAME,
-        centre_ms=CENTRE,
-        limits=Segmentation(**limits),
+    emissions = Emissions(
+        log_probs=log_probs, vocabulary=vocabulary, frame_ms=FRAME, centre_ms=CENTRE
     )
+    audio = Audio(np.repeat(np.array(levels, np.float32), FRAME), RATE)
+    return segment(emissions, text, audio, SegmentationOptions(**limits))
 
 
 def kept(found: Segments) -> list[tuple[str, float, float]]:
@@ -47,7 +42,7 @@ def kept(found: Segments) -> list[tuple[str, float, float]]:
 
 
 def test_a_cut_is_in_the_middle_of_silence() -> None:
-    assert kept(cut("ab" + "." * 10 + "ba", "ab ba", longest_s=0.4)) == [
+    assert kept(cut("ab" + "." * 10 + "ba", "ab ba", max_s=0.4)) == [
         ("ab", 0, 7),
         ("ba", 7, 14),
     ]
@@ -55,17 +50,17 @@ def test_a_cut_is_in_the_middle_of_silence() -> None:
 
 def test_a_cut_is_where_it_is_quiet() -> None:
     loud = "##" + "#####....." + "##"
-    found = cut("ab" + "." * 10 + "ba", "ab ba", loud=loud, longest_s=0.5)
+    found = cut("ab" + "." * 10 + "ba", "ab ba", loud=loud, max_s=0.5)
     assert kept(found) == [("ab", 0, 9), ("ba", 9, 14)]
 
 
 def test_silence_one_frame_too_short_is_no_cut() -> None:
     pauses = {frames: "ab " + "." * (frames - 1) + "ba" for frames in (7, 8)}
-    limit = {"silence_ms": 300, "longest_s": 0.32}
+    limit = {"silence_ms": 300, "max_s": 0.32}
     assert len(cut(pauses[8], "ab ba", **limit).kept) == 2
     [dropped] = cut(pauses[7], "ab ba", **limit).dropped
     assert dropped.reason == "length"
-    assert dropped.figure == pytest.approx(0.44)
+    assert dropped.value == pytest.approx(0.44)
 
 
 def test_a_word_is_never_cut() -> None:
@@ -84,7 +79,7 @@ def test_speech_without_text_does_not_pull_a_word_to_pieces(
 ) -> None:
     found = cut(PAUSE.join(heard), "abc")
     assert [one.text for one in found.kept] == [kept_text]
-    assert [(one.reason, one.segment.heard) for one in found.dropped] == [("no text", rest)]
+    assert [(one.reason, one.segment.hypothesis) for one in found.dropped] == [("no text", rest)]
 
 
 def test_silence_beyond_half_a_second_is_left_out() -> None:
@@ -98,13 +93,13 @@ def test_neighbours_are_one_segment_up_to_the_longest() -> None:
     text = "ab ba a b"
     assert [one.text for one in cut(heard, text).kept] == [text]
     total = len(heard) * FRAME / 1000
-    assert [one.text for one in cut(heard, text, longest_s=total).kept] == [text]
-    assert [one.text for one in cut(heard, text, longest_s=total - 0.04).kept] == ["ab ba a", "b"]
+    assert [one.text for one in cut(heard, text, max_s=total).kept] == [text]
+    assert [one.text for one in cut(heard, text, max_s=total - 0.04).kept] == ["ab ba a", "b"]
 
 
 def test_the_space_may_be_anywhere_in_the_silence() -> None:
     for pause in (" .......", "... ....", "....... "):
-        found = cut("ab" + pause + "ba", "ab ba", longest_s=0.4)
+        found = cut("ab" + pause + "ba", "ab ba", max_s=0.4)
         assert [one.text for one in found.kept] == ["ab", "ba"]
 
 
@@ -112,27 +107,27 @@ def test_each_limit_drops_by_its_name() -> None:
     heard = PAUSE.join(["abab", "bccb", "abcb"])
     text = "abab bacb abcb"
     free = {
-        "highest_cost": math.inf,
-        "lowest_confidence": 0.0,
-        "highest_error_rate": math.inf,
-        "longest_s": 0.5,
+        "max_cost": math.inf,
+        "min_confidence": 0.0,
+        "max_cer": math.inf,
+        "max_s": 0.5,
     }
     assert [one.text for one in cut(heard, text, **free).kept] == text.split()
     for limit, reason in (
-        ({"highest_cost": 1.0}, "cost"),
-        ({"lowest_confidence": 0.5}, "confidence"),
-        ({"highest_error_rate": 0.2}, "error rate"),
+        ({"max_cost": 1.0}, "cost"),
+        ({"min_confidence": 0.5}, "confidence"),
+        ({"max_cer": 0.2}, "error rate"),
     ):
         found = cut(heard, text, **(free | limit))
         assert [one.text for one in found.kept] == ["abab", "abcb"]
         [dropped] = found.dropped
-        assert (dropped.reason, dropped.segment.text, dropped.segment.heard) == (
+        assert (dropped.reason, dropped.segment.text, dropped.segment.hypothesis) == (
             reason,
             "bacb",
             "bcb",
         )
     stretch = dropped.segment
-    assert stretch.error_rate == dropped.figure == 0.25
+    assert stretch.error_rate == dropped.value == 0.25
     # One frame of four is a symbol of 0.0025, three are of 0.99.
     right, wrong = -math.log(0.99), -math.log(0.0025)
     assert stretch.cost == pytest.approx((3 * right + wrong) / 4)
@@ -143,7 +138,7 @@ def test_speech_that_the_text_lacks() -> None:
     found = cut(PAUSE.join(["ab", "ccc a", "ba"]), "ab ba")
     assert [one.text for one in found.kept] == ["ab", "ba"]
     [dropped] = found.dropped
-    assert (dropped.reason, dropped.segment.text, dropped.segment.heard, dropped.figure) == (
+    assert (dropped.reason, dropped.segment.text, dropped.segment.hypothesis, dropped.value) == (
         "no text",
         "",
         "c a",
@@ -177,14 +172,14 @@ pieces = st.lists(
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(pieces, st.integers(0, 20), st.sampled_from([0.4, 1.0, 15.0]), st.data())
 def test_every_word_is_in_one_stretch(
-    drawn: list[tuple[int, str]], tail: int, longest_s: float, data: st.DataObject
+    drawn: list[tuple[int, str]], tail: int, max_s: float, data: st.DataObject
 ) -> None:
     heard = "".join("." * pause + " " + word for pause, word in drawn) + "." * tail
     said = [word for _, word in drawn]
     if data.draw(st.booleans()):
         said[data.draw(st.integers(0, len(said) - 1))] = "cab"
     try:
-        found = cut(heard, " ".join(said), longest_s=longest_s)
+        found = cut(heard, " ".join(said), max_s=max_s)
     except NearfutureError:
         return  # no room for the other word
     stretches = [*found.kept, *(one.segment for one in found.dropped)]
@@ -196,22 +191,22 @@ def test_every_word_is_in_one_stretch(
         assert one.end_ms <= after.start_ms
     for one in stretches:
         assert all(one.start_ms <= w.start_ms < w.end_ms <= one.end_ms for w in one.words)
-        assert one.cut.start <= one.cut.begin < one.cut.end <= one.cut.stop
-    assert all(one.end_ms - one.start_ms <= 1000 * longest_s for one in found.kept)
+        assert one.frames.start <= one.frames.begin < one.frames.end <= one.frames.stop
+    assert all(one.end_ms - one.start_ms <= 1000 * max_s for one in found.kept)
 
 
 @pytest.mark.parametrize(
-    ("limit", "message"),
+    ("name", "value", "limit"),
     [
-        ({"silence_ms": 0.0}, "silence_ms must be above 0"),
-        ({"longest_s": math.nan}, "longest_s must be above 0"),
-        ({"highest_cost": -1.0}, "highest_cost must not be below 0"),
-        ({"lowest_confidence": math.nan}, "lowest_confidence must not"),
+        ("silence_ms", 0.0, "above 0"),
+        ("max_s", math.nan, "above 0"),
+        ("max_cost", -1.0, "not be below 0"),
+        ("min_confidence", math.nan, "not be below 0"),
     ],
 )
-def test_limits_that_nothing_keeps(limit: dict[str, float], message: str) -> None:
-    with pytest.raises(NearfutureError, match=message):
-        Segmentation(**limit)
+def test_limits_that_nothing_keeps(name: str, value: float, limit: str) -> None:
+    with refuses("out_of_range", name, value, limit):
+        SegmentationOptions(**{name: value})
 
 
 # Real models
@@ -228,29 +223,27 @@ class Spoken:
 
 def recover(model: Model, samples: np.ndarray, texts: list[str]) -> Segments:
     about = model.manifest
-    return segment(
-        model.log_probs(samples),
-        " ".join(texts),
-        about.vocabulary,
-        samples=samples,
-        rate=model.rate,
+    emissions = Emissions(
+        log_probs=model.log_probs(samples),
+        vocabulary=about.vocabulary,
         frame_ms=about.frame_ms,
         centre_ms=about.centre_ms,
     )
+    return segment(emissions, " ".join(texts), Audio(samples, model.rate))
 
 
 def test_bundled_samples_with_a_wrong_text() -> None:
     folder = MODELS.parent / "samples"
-    entries = read_manifest(folder / "manifest.tsv")
-    misread = entries.pop(1)  # "fone sone one thwo five"
+    cuts = list(read_source(folder / "manifest.tsv").cuts)
+    misread = cuts.pop(1)  # "fone sone one thwo five"
     rng = np.random.default_rng(0)
-    texts = [entry.transcript for entry in entries]
+    texts = [cut.text for cut in cuts]
     samples = np.concatenate(
         [
             piece
-            for entry in entries
+            for cut in cuts
             for piece in (
-                read(entry.path).samples,
+                cut.read().samples,
                 rng.normal(0, 1e-4, 8000).astype(np.float32),
             )
         ]
@@ -267,8 +260,8 @@ def test_bundled_samples_with_a_wrong_text() -> None:
     assert " ".join(one.segment.text for one in found.dropped if one.segment.text) == wrong[3]
 
     # What the model cannot read it cannot vouch for: all but the last word, behind a pause.
-    found = recover(model, read(misread.path).samples, [misread.transcript])
-    *unread, last = misread.transcript.split()
+    found = recover(model, misread.read().samples, [misread.text])
+    *unread, last = misread.text.split()
     assert [one.text for one in found.kept] == [last]
     assert [one.segment.text for one in found.dropped] == [" ".join(unread)]
 
@@ -331,7 +324,7 @@ def test_wrong_stretches_are_dropped_and_the_rest_recovered(fsdd: DigitRecording
     words = sum(len(one.words) for one in found.kept)
     assert words >= sum(len(said[number]) for number in range(30) if number not in wrong)
     assert 14 not in recovered
-    dropped = " ".join(one.segment.heard for one in found.dropped)
+    dropped = " ".join(one.segment.hypothesis for one in found.dropped)
     assert " ".join(word.text for word in said[14]) in dropped
     # The model writes characters inside their sounds, so that a word lies in the middle of its own.
     assert np.median(np.abs(errors)) <= 40

@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 
-from nearfuture.data.sound import (
-    add_noise,
-    at_level,
-    at_speed,
-    in_room,
-    mix,
-    simulated_room,
-    without_silent_ends,
-)
+from nearfuture.data.augmentation.noise import add_noise, mix
+from nearfuture.data.augmentation.rooms import in_room, simulated_room
+from nearfuture.data.augmentation.sound import at_level, at_speed, without_silent_ends
 from tests.data.fixtures import tone
 
 
@@ -179,13 +173,13 @@ def test_a_room_that_is_none_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("rt60_s", [0.15, 0.6])
-@pytest.mark.parametrize("direct_db", [0.0, 12.0])
-def test_a_simulated_room_dies_away_as_said(rt60_s: float, direct_db: float) -> None:
-    room = simulated_room(16000, rt60_s, direct_db, np.random.default_rng(0))
+@pytest.mark.parametrize("drr_db", [0.0, 12.0])
+def test_a_simulated_room_dies_away_as_said(rt60_s: float, drr_db: float) -> None:
+    room = simulated_room(16000, rt60_s, drr_db, np.random.default_rng(0))
     assert room.dtype == np.float32
     assert (room[0], np.argmax(abs(room))) == (1.0, 0)
     assert not room[1:40].any()  # 2.5 ms
-    assert decibels(room[1:]) + 10 * np.log10(room.size - 1) == pytest.approx(-direct_db, abs=0.01)
+    assert decibels(room[1:]) + 10 * np.log10(room.size - 1) == pytest.approx(-drr_db, abs=0.01)
     # Schroeder's decay: the energy that is still to come, from −5 to −25 dB.
     left = 10 * np.log10(np.cumsum(room[:0:-1].astype(np.float64) ** 2)[::-1])
     left -= left[0]

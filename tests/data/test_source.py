@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import corpus_folder, load_item, probed, read_source
+from nearfuture.data import corpus_folder, read_source
 from nearfuture.error import NearfutureError
 from tests.data.sources import (
     DECOMPOSED,
@@ -21,7 +21,7 @@ from tests.data.sources import (
 
 
 def by_stem(path: Path) -> dict[str, object]:
-    return {item.path.stem: item for item in read_source(path).items}
+    return {item.path.stem: item for item in read_source(path).cuts}
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def hard(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_folder_lists_what_can_be_used(hard: Path) -> None:
     source = read_source(hard)
-    texts = {item.path.relative_to(hard).as_posix(): item.text for item in source.items}
+    texts = {item.path.relative_to(hard).as_posix(): item.text for item in source.cuts}
     assert texts == {
         "cut.wav": "its end is missing",
         "korean.flac": KOREAN,
@@ -47,12 +47,12 @@ def test_a_folder_lists_what_can_be_used(hard: Path) -> None:
         "sub folder/stereo.wav": "both channels",
         "windows.ogg": "saved by notepad",
     }
-    assert len({item.name for item in source.items}) == len(source.items)
+    assert len({item.name for item in source.cuts}) == len(source.cuts)
 
 
 def test_what_a_folder_cannot_use_is_named(hard: Path) -> None:
-    faults = {Path(fault.name).name: fault for fault in read_source(hard).faults}
-    assert {name: fault.kind for name, fault in faults.items()} == {
+    faults = {Path(fault.name).name: fault for fault in read_source(hard).skipped}
+    assert {name: fault.code for name, fault in faults.items()} == {
         "silent.wav": "empty transcript",
         "untold.wav": "no transcript",
         "latin.txt": "not UTF-8",
@@ -68,10 +68,10 @@ def test_what_a_folder_cannot_use_is_named(hard: Path) -> None:
 
 
 def test_samples_come_at_the_rate_of_the_model(hard: Path) -> None:
-    for item in read_source(hard).items:
+    for item in read_source(hard).cuts:
         if item.path.stem in ("cut", "noise"):
             continue
-        samples = load_item(item, 8000)
+        samples = item.load(8000).samples
         expected = {"long": 60.0, "short": 0.5}.get(item.path.stem, 3.0)
         assert (samples.dtype, samples.ndim) == (np.float32, 1)
         assert abs(samples.size - 8000 * expected) <= 1, item.name
@@ -80,21 +80,21 @@ def test_samples_come_at_the_rate_of_the_model(hard: Path) -> None:
 @pytest.mark.parametrize(("stem", "told"), [("cut", "was cut off"), ("noise", "is no audio")])
 def test_broken_audio_is_named_when_it_is_loaded(hard: Path, stem: str, told: str) -> None:
     item = by_stem(hard)[stem]
-    for use in (lambda: load_item(item, 8000), lambda: probed(item)):
-        with pytest.raises(NearfutureError, match=rf"{stem}\.wav {told}"):
+    for use in (lambda: item.load(8000).samples, lambda: item.probed()):
+        with pytest.raises(NearfutureError, match=rf"{stem}\.wav: {told}"):
             use()
 
 
 def test_a_header_knows_rate_and_duration(hard: Path) -> None:
-    item = probed(by_stem(hard)["rate44100"])
+    item = by_stem(hard)["rate44100"].probed()
     assert (item.rate, item.duration_s) == (44100, 3.0)
 
 
 def test_a_file_of_no_samples_is_named(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "none.wav", np.zeros(0, np.float32), 8000)
     write_text(tmp_path / "none.txt", "nothing")
-    (item,) = read_source(tmp_path).items
-    for use in (lambda: load_item(item, 8000), lambda: probed(item)):
+    (item,) = read_source(tmp_path).cuts
+    for use in (lambda: item.load(8000).samples, lambda: item.probed()):
         with pytest.raises(NearfutureError, match=r"none\.wav: it holds no samples"):
             use()
 
@@ -107,7 +107,7 @@ def test_librispeech(tmp_path: Path) -> None:
         write_text(folder / f"{reader}-{chapter}.trans.txt", f"{name} GO DO YOU HEAR\n")
     write_text(tmp_path / "LibriSpeech/READERS.TXT", "about them")
     source = read_source(tmp_path)
-    told = [(item.path.stem, item.text, item.speaker, item.split) for item in source.items]
+    told = [(item.path.stem, item.text, item.speaker, item.split) for item in source.cuts]
     assert told == [
         ("174-50-0001", "go do you hear", "174", "dev"),
         ("84-121-0000", "go do you hear", "84", "train"),
@@ -130,7 +130,7 @@ def test_librispeech(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mark", "end"), [("", "\n"), ("\ufeff", "\r\n")])
 def test_a_table(tmp_path: Path, name: str, header: str, row: str, mark: str, end: str) -> None:
     write_audio(tmp_path / "x/1.wav")
-    (item,) = read_source(write_text(tmp_path / name, mark + header + end + row + end)).items
+    (item,) = read_source(write_text(tmp_path / name, mark + header + end + row + end)).cuts
     assert (item.path, item.text) == (tmp_path / "x/1.wav", "say it")
     assert (item.speaker, item.split, item.duration_s) == ("anna", "dev", None)
 
@@ -139,18 +139,18 @@ def test_a_table_of_parts(tmp_path: Path) -> None:
     write_audio(tmp_path / "1.wav", 2.0)
     rows = "path,text,start,duration,age\n1.wav,one,,0.5,7\n1.wav,two,0.5,1.5,8\n1.wav,two,0.5,1,\n"
     source = read_source(write_text(tmp_path / "parts.csv", rows))
-    assert [load_item(item, 8000).size for item in source.items] == [4000, 12000, 8000]
-    assert [dict(item.fields) for item in source.items] == [{"age": "7"}, {"age": "8"}, {"age": ""}]
-    assert len({item.name for item in source.items}) == 3
-    whole = load_item(source.items[1], 8000)
-    assert np.array_equal(whole[:8000], load_item(source.items[2], 8000))
+    assert [item.load(8000).samples.size for item in source.cuts] == [4000, 12000, 8000]
+    assert [dict(item.fields) for item in source.cuts] == [{"age": "7"}, {"age": "8"}, {"age": ""}]
+    assert len({item.name for item in source.cuts}) == 3
+    whole = source.cuts[1].load(8000).samples
+    assert np.array_equal(whole[:8000], source.cuts[2].load(8000).samples)
 
 
 def test_a_table_of_parts_with_their_ends(tmp_path: Path) -> None:
     write_audio(tmp_path / "1.wav", 2.0)
     rows = "path,text,start,end\n1.wav,one,,0.5\n1.wav,two,0.5,2\n1.wav,two,1,0.5\n"
     source = read_source(write_text(tmp_path / "parts.csv", rows))
-    assert [load_item(item, 8000).size for item in source.items] == [4000, 12000]
+    assert [item.load(8000).samples.size for item in source.cuts] == [4000, 12000]
     assert "no part starts at 1.0 s and lasts -0.5 s" in source.problems[0]
 
 
@@ -162,7 +162,7 @@ def test_times_are_finite(tmp_path: Path, number: str) -> None:
     named = {"nan": "NaN", "inf": "Infinity"}[number]
     for name, content in (("a.csv", rows), ("a.jsonl", line.replace("NUMBER", named))):
         source = read_source(write_text(tmp_path / name, content))
-        assert not source.items
+        assert not source.cuts
         assert f"no part starts at {number} s" in source.problems[0]
 
 
@@ -170,7 +170,7 @@ def test_a_text_that_was_not_put_in_quotes_is_not_cut(tmp_path: Path) -> None:
     write_audio(tmp_path / "1.wav")
     rows = "path,text\n1.wav,hello, world\n1.wav,hello\n"
     source = read_source(write_text(tmp_path / "a.csv", rows))
-    assert [item.text for item in source.items] == ["hello"]
+    assert [item.text for item in source.cuts] == ["hello"]
     assert "line 2: it has more cells than the first line (' world' is over)" in source.problems[0]
 
 
@@ -189,8 +189,8 @@ def test_a_row_that_cannot_be_used_is_named_by_its_line(tmp_path: Path) -> None:
     ]
     path = write_text(tmp_path / "a.tsv", "\n".join(rows) + "\n")
     source = read_source(path)
-    assert len(source.items) == 1
-    assert [fault.kind for fault in source.faults] == [
+    assert len(source.cuts) == 1
+    assert [fault.code for fault in source.skipped] == [
         "no such file",
         "not usable",
         "empty transcript",
@@ -240,13 +240,13 @@ def test_nemo(tmp_path: Path) -> None:
     path = write_json_lines(tmp_path / "train.json", rows)
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes() + b'{"broken": \n\n')
     source = read_source(path)
-    assert [(item.text, item.start_s, item.duration_s) for item in source.items] == [
+    assert [(item.text, item.start_s, item.duration_s) for item in source.cuts] == [
         (KOREAN, 0.0, 2.0),
         ("b", 0.5, 1.0),
     ]
-    assert source.items[0].fields == {"lang": "ko"}
-    assert load_item(source.items[1], 16000).size == 16000
-    assert [fault.kind for fault in source.faults] == [
+    assert source.cuts[0].fields == {"lang": "ko"}
+    assert source.cuts[1].load(16000).samples.size == 16000
+    assert [fault.code for fault in source.skipped] == [
         "no transcript",
         "empty transcript",
         "no such file",
@@ -290,13 +290,13 @@ def write_kaldi(folder: Path, *, segments: bool) -> Path:
 def test_kaldi(tmp_path: Path) -> None:
     folder = write_kaldi(tmp_path / "train", segments=False)
     source = read_source(folder)
-    (item,) = source.items
+    (item,) = source.cuts
     assert (item.path, item.text, item.split) == (
         folder / "audio/call one.wav",
         "hello there",
         "train",
     )
-    assert {fault.name.split()[0]: fault.kind for fault in source.faults} == {
+    assert {fault.name.split()[0]: fault.code for fault in source.skipped} == {
         "piped": "not usable",
         "gone": "no such file",
         "mute": "no transcript",
@@ -306,20 +306,20 @@ def test_kaldi(tmp_path: Path) -> None:
     assert "sph2pipe -f wav x.sph |" in piped
     assert "not run" in piped
     assert any("extra" in line and "no line in wav.scp" in line for line in source.problems)
-    assert read_source(folder / "wav.scp").items == source.items
+    assert read_source(folder / "wav.scp").cuts == source.cuts
 
 
 def test_kaldi_with_segments_and_splits(tmp_path: Path) -> None:
     write_kaldi(tmp_path / "train_960", segments=True)
     write_kaldi(tmp_path / "dev", segments=False)
     source = read_source(tmp_path)
-    told = [(one.text, one.start_s, one.duration_s, one.speaker, one.split) for one in source.items]
+    told = [(one.text, one.start_s, one.duration_s, one.speaker, one.split) for one in source.cuts]
     assert told == [
         ("hello there", 0.0, None, "", "dev"),
         ("words 1", 0.5, 1.0, "anna", "train"),
         ("words 2", 2.0, None, "bert", "train"),
     ]
-    assert [load_item(item, 8000).size for item in source.items] == [32000, 8000, 16000]
+    assert [item.load(8000).samples.size for item in source.cuts] == [32000, 8000, 16000]
     train = [line for line in source.problems if "train_960" in line]
     assert [line.split()[0] for line in train] == [
         "u3",
@@ -397,7 +397,7 @@ def test_cuts_of_lhotse(tmp_path: Path, ending: str) -> None:
         {"id": "odd", "type": "MonoCut", "supervisions": []},
     ]
     source = read_source(write_json_lines(tmp_path / f"cuts_train{ending}", rows))
-    told = {item.name: item for item in source.items}
+    told = {item.name: item for item in source.cuts}
     assert list(told) == ["whole", "two, s2", "two, s3", "relative", "right", "stereo"]
     parts = {name: (item.start_s, item.duration_s) for name, item in told.items()}
     assert parts == {
@@ -412,9 +412,11 @@ def test_cuts_of_lhotse(tmp_path: Path, ending: str) -> None:
     assert (told["whole"].split, told["right"].split) == ("test", "train")
     assert (told["right"].channel, told["stereo"].channel) == (1, None)
     stereo, _ = soundfile.read(both, dtype="float32")
-    assert np.array_equal(load_item(told["right"], 8000), stereo[8000:24000, 1])
-    assert np.allclose(load_item(told["stereo"], 8000), stereo[8000:24000].mean(axis=1), atol=1e-7)
-    assert [fault.kind for fault in source.faults] == [
+    assert np.array_equal(told["right"].load(8000).samples, stereo[8000:24000, 1])
+    assert np.allclose(
+        told["stereo"].load(8000).samples, stereo[8000:24000].mean(axis=1), atol=1e-7
+    )
+    assert [fault.code for fault in source.skipped] == [
         "no transcript",
         "no transcript",
         "not usable",
@@ -434,11 +436,11 @@ def test_recordings_and_supervisions_of_lhotse(tmp_path: Path) -> None:
         spoken = [supervision("s1", 0.5, 1.0), {**supervision("s2", 0, 1), "recording_id": "2"}]
         write_json_lines(tmp_path / f"libri_supervisions_{split}.jsonl.gz", spoken)
     source = read_source(tmp_path)
-    assert [(item.split, item.start_s, item.duration_s) for item in source.items] == [
+    assert [(item.split, item.start_s, item.duration_s) for item in source.cuts] == [
         ("dev", 0.5, 1.0),
         ("train", 0.5, 1.0),
     ]
-    assert [fault.kind for fault in source.faults] == ["no such file"] * 2
+    assert [fault.code for fault in source.skipped] == ["no such file"] * 2
     for kind in ("recordings", "supervisions"):
         with pytest.raises(NearfutureError, match=f"holds {kind} alone: name the folder"):
             read_source(tmp_path / f"libri_{kind}_dev-clean.jsonl.gz")
@@ -477,9 +479,9 @@ def test_real_corpora_have_no_fault(corpus: str) -> None:
         pytest.skip(f"needs the corpus '{corpus}' under NEARFUTURE_CORPORA")
     source = read_source(folder)
     assert source.problems == ()
-    for item in source.items[:: len(source.items) // 100]:
+    for item in source.cuts[:: len(source.cuts) // 100]:
         told = float(item.fields["seconds"])
-        assert abs((probed(item).duration_s or 0) - told) < 0.03, item.name
+        assert abs((item.probed().duration_s or 0) - told) < 0.03, item.name
 
 
 def test_reading_a_source_loads_no_torch(tmp_path: Path) -> None:

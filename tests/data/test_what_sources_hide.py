@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import Source, check, load_item, read_source
-from nearfuture.data.recordings import Recordings
-from nearfuture.data.split import assign_splits, voices_on_both_sides
+from nearfuture.data import BucketingBatches, Source, check, read_source
+from nearfuture.data.split import assign_splits, shared_speakers
 from nearfuture.error import NearfutureError
 from tests.data.sources import write_audio, write_text
 
@@ -19,13 +18,13 @@ SECONDS = 0.5
 
 def faults(source: Source) -> list[tuple[str, str, str]]:
     return [
-        (fault.kind, Path(fault.name).name, fault.reason.replace(str(source.path), "."))
-        for fault in source.faults
+        (fault.code, Path(fault.name).name, fault.reason.replace(str(source.path), "."))
+        for fault in source.skipped
     ]
 
 
 def texts(source: Source) -> dict[str, str]:
-    return {item.path.name: item.text for item in source.items}
+    return {item.path.name: item.text for item in source.cuts}
 
 
 def kaldi(folder: Path, **files: str) -> Path:
@@ -42,14 +41,14 @@ def test_an_id_given_twice_with_two_texts_has_none_in_kaldi(tmp_path: Path) -> N
     assert texts(source) == {"a.wav": "one", "c.wav": "four"}
     assert faults(source) == [
         (
-            "given twice",
+            "listed twice",
             f"b of {tmp_path}".rpartition("/")[2],
-            "line 3 of text says 'three', and line 2 of text another thing: keep one",
+            "line 3 of text says 'three', line 2 of text something else: keep one",
         ),
         (
-            "given twice",
+            "listed twice",
             f"c of {tmp_path}".rpartition("/")[2],
-            "line 5 of text says again what line 4 of text says",
+            "line 5 of text repeats line 4 of text",
         ),
     ]
 
@@ -67,21 +66,21 @@ def test_an_id_given_twice_with_two_texts_has_none_in_kaldi(tmp_path: Path) -> N
 def test_so_has_a_recording_or_a_segment(tmp_path: Path, files: dict, named: str) -> None:
     source = read_source(kaldi(tmp_path, text="a one\nc two\n", **files))
     assert texts(source) == {"c.wav": "two"}
-    assert [one.reason.partition(",")[0] for one in source.faults if one.kind == "given twice"] == [
-        named
-    ]
+    assert [
+        one.reason.partition(",")[0] for one in source.skipped if one.code == "listed twice"
+    ] == [named]
 
 
 def test_a_speaker_given_twice_is_nobody(tmp_path: Path) -> None:
     folder = kaldi(tmp_path, text="a one\nb two\n", utt2spk="a anna\nb bert\nb cora\n")
     source = read_source(folder)
-    assert [item.speaker for item in source.items] == ["anna", ""]
-    assert "given twice" in [fault.kind for fault in source.faults]
+    assert [item.speaker for item in source.cuts] == ["anna", ""]
+    assert "listed twice" in [fault.code for fault in source.skipped]
 
 
 def test_a_recording_of_no_segment_is_named(tmp_path: Path) -> None:
     source = read_source(kaldi(tmp_path, text="u one\n", segments="u a 0 0.5\n"))
-    assert [(fault.kind, fault.reason) for fault in source.faults] == [
+    assert [(fault.code, fault.reason) for fault in source.skipped] == [
         ("no transcript", "no segment is of it"),
         ("no transcript", "no segment is of it"),
     ]
@@ -99,8 +98,8 @@ def test_an_id_given_twice_in_librispeech_has_no_text(tmp_path: Path) -> None:
     assert texts(source) == {"1-2-0001.flac": "two"}
     assert [(kind, reason) for kind, _, reason in faults(source)] == [
         (
-            "given twice",
-            "line 3 of 1-2.trans.txt says 'THREE', and line 1 of 1-2.trans.txt another thing: keep "
+            "listed twice",
+            "line 3 of 1-2.trans.txt says 'THREE', line 1 of 1-2.trans.txt something else: keep "
             "one",
         )
     ]
@@ -133,9 +132,9 @@ def test_a_cell_of_nothing_is_no_transcript(tmp_path: Path, cell: str, form: str
     else:
         write_text(tmp_path / "a.txt", cell)
     source = read_source(path)
-    assert source.items == ()
-    assert [fault.kind for fault in source.faults] == ["empty transcript"]
-    assert f"its transcript is {cell!r}, which programs write" in source.faults[0].reason
+    assert source.cuts == ()
+    assert [fault.code for fault in source.skipped] == ["empty transcript"]
+    assert f"its transcript is {cell!r}, which programs write" in source.skipped[0].reason
 
 
 @pytest.mark.parametrize("word", ["null", "none", "nan bread", "no"])
@@ -148,10 +147,10 @@ def test_words_that_look_like_nothing_are_words(tmp_path: Path, word: str) -> No
 def test_other_cells_of_nothing_tell_nothing(tmp_path: Path) -> None:
     write_audio(tmp_path / "a.wav", SECONDS)
     rows = "path,text,speaker,split\na.wav,one,nan,NULL\n"
-    (item,) = read_source(write_text(tmp_path / "a.csv", rows)).items
+    (item,) = read_source(write_text(tmp_path / "a.csv", rows)).cuts
     assert (item.speaker, item.split) == ("", "")
     source = read_source(write_text(tmp_path / "b.csv", "path,text\nnan,one\n"))
-    assert [fault.reason for fault in source.faults] == ["a row needs a path and a transcript"]
+    assert [fault.reason for fault in source.skipped] == ["a row needs a path and a transcript"]
 
 
 @pytest.mark.parametrize(("audio", "text"), [("NFC", "NFD"), ("NFD", "NFC")])
@@ -161,10 +160,10 @@ def test_a_text_belongs_to_a_recording_in_another_normal_form(
     write_audio(tmp_path / f"{unicodedata.normalize(audio, '안녕')}.wav", SECONDS)
     write_text(tmp_path / f"{unicodedata.normalize(text, '안녕')}.txt", "hello")
     source = read_source(tmp_path)
-    assert (list(texts(source).values()), source.faults) == (["hello"], ())
+    assert (list(texts(source).values()), source.skipped) == (["hello"], ())
     table = f"path\ttext\n{unicodedata.normalize(text, '안녕')}.wav\thello\n"
     source = read_source(write_text(tmp_path / "list.tsv", table))
-    assert (list(texts(source).values()), source.faults) == (["hello"], ())
+    assert (list(texts(source).values()), source.skipped) == (["hello"], ())
 
 
 def test_two_names_that_look_the_same_are_named(tmp_path: Path) -> None:
@@ -173,10 +172,10 @@ def test_two_names_that_look_the_same_are_named(tmp_path: Path) -> None:
         write_audio(tmp_path / f"{name}.wav", SECONDS, seed=seed)
         write_text(tmp_path / f"{name}.txt", form.lower())
     report = check(tmp_path)
-    assert {Path(item.name).stem: item.text for item in report.items} == {
+    assert {Path(item.name).stem: item.text for item in report.cuts} == {
         unicodedata.normalize(form, "café"): form.lower() for form in ("NFC", "NFD")
     }
-    (finding,) = report.findings
+    (finding,) = report.issues
     assert (finding.kind, finding.wrong) == ("two names that look the same", False)
 
 
@@ -186,7 +185,7 @@ def test_a_git_lfs_pointer_is_one_wherever_it_lies(tmp_path: Path) -> None:
     write_audio(tmp_path / "audio/b.wav", SECONDS)
     write_text(tmp_path / "audio/b.txt", POINTER)
     report = check(tmp_path / "audio")
-    assert sorted((f.kind, "Git LFS pointer" in f.examples[0][1]) for f in report.findings) == [
+    assert sorted((f.kind, "Git LFS pointer" in f.examples[0][1]) for f in report.issues) == [
         ("Git LFS pointer", True),
         ("cannot be read", True),
     ]
@@ -210,20 +209,20 @@ def people(folder: Path, *places: str) -> Path:
 def test_folders_name_speakers_where_they_are_said_to(tmp_path: Path) -> None:
     folder = people(tmp_path, "train/anna/monday", "train/bert", "test/cora", ".")
     source = read_source(folder, speaker_folders=True)
-    assert [(item.speaker, item.split) for item in source.items] == [
+    assert [(item.speaker, item.split) for item in source.cuts] == [
         ("", ""),
         ("cora", "test"),
         ("anna", "train"),
         ("bert", "train"),
     ]
-    assert {item.speaker for item in read_source(folder).items} == {""}
+    assert {item.speaker for item in read_source(folder).cuts} == {""}
 
 
 def test_where_a_list_tells_folders_do_not(tmp_path: Path) -> None:
     people(tmp_path, "anna")
     path = write_text(tmp_path / "manifest.tsv", "path\ttranscript\nanna/a.wav\tone\n")
     for source in (path, tmp_path):
-        with pytest.raises(NearfutureError, match="leave out speaker_folders"):
+        with pytest.raises(NearfutureError, match="leave out `speaker_folders`"):
             read_source(source, speaker_folders=True)
 
 
@@ -232,11 +231,11 @@ def test_a_split_at_random_says_whose_voices_are_on_both_sides(tmp_path: Path) -
         for number in range(4):
             write_audio(tmp_path / speaker / f"{number}.wav", SECONDS, seed=number)
             write_text(tmp_path / speaker / f"{number}.txt", "one")
-    items = check(read_source(tmp_path, speaker_folders=True)).items
-    said = voices_on_both_sides(assign_splits(items, by="random", dev=0.3, test=0.3))
-    assert said.startswith("split at random: 2 of 2 speakers are heard in more than one split")
-    unknown = check(read_source(tmp_path)).items
-    assert "speakers are not told" in voices_on_both_sides(assign_splits(unknown, by="random"))
+    items = check(read_source(tmp_path, speaker_folders=True)).cuts
+    said = shared_speakers(assign_splits(items, by="random", dev=0.3, test=0.3))
+    assert said.startswith("split at random: 2 of 2 speakers are in more than one split")
+    unknown = check(read_source(tmp_path)).cuts
+    assert "does not name all speakers" in shared_speakers(assign_splits(unknown, by="random"))
 
 
 def test_links_are_followed_once(tmp_path: Path) -> None:
@@ -247,7 +246,7 @@ def test_links_are_followed_once(tmp_path: Path) -> None:
     (tmp_path / "mine/gone.wav").symlink_to(tmp_path / "nowhere.wav")
     write_text(tmp_path / "mine/gone.txt", "two")
     source = read_source(tmp_path / "mine")
-    assert sorted(item.path.parent.name for item in source.items) == ["bert", "linked"]
+    assert sorted(item.path.parent.name for item in source.cuts) == ["bert", "linked"]
     assert [(kind, name) for kind, name, _ in faults(source)] == [("no such file", "gone.wav")]
 
 
@@ -256,7 +255,7 @@ def test_what_is_no_audio_is_named_as_what_it_is(tmp_path: Path) -> None:
     write_text(tmp_path / "page.wav", "<!DOCTYPE html><title>404 Not Found</title>")
     for name in ("empty", "page"):
         write_text(tmp_path / f"{name}.txt", "one")
-    (finding,) = check(tmp_path).findings
+    (finding,) = check(tmp_path).issues
     assert finding.kind == "cannot be read"
     said = {Path(name).name: reason for name, reason in finding.examples}
     assert "empty (0 bytes)" in said["empty.wav"]
@@ -276,12 +275,12 @@ def test_levels_that_are_no_sound_are_named(tmp_path: Path) -> None:
         write_text(tmp_path / f"{name}.txt", "one")
     source = read_source(tmp_path)
     report = check(source)
-    assert [Path(item.name).stem for item in report.items] == ["good"]
-    (finding,) = report.findings
+    assert [Path(item.name).stem for item in report.cuts] == ["good"]
+    (finding,) = report.issues
     assert sorted(Path(name).stem for name, _ in finding.examples) == ["integers", "nan", "spike"]
-    recordings = Recordings(source.items, rate=8000, prefetch=False)
-    assert [Path(item.name).stem for item in recordings.items] == ["good"]
-    assert [Path(one.name).stem for one in recordings.left_out] == ["integers", "nan", "spike"]
+    recordings = BucketingBatches(source.cuts, rate=8000)
+    assert [Path(item.name).stem for item in recordings.cuts] == ["good"]
+    assert [Path(one.name).stem for one in recordings.skipped] == ["integers", "nan", "spike"]
 
 
 def test_silence_with_a_text_and_channels_that_cancel_are_named(tmp_path: Path) -> None:
@@ -300,17 +299,17 @@ def test_silence_with_a_text_and_channels_that_cancel_are_named(tmp_path: Path) 
     source = read_source(tmp_path)
     found = {
         finding.kind: (finding.wrong, [Path(name).stem for name, _ in finding.examples])
-        for finding in check(source).findings
+        for finding in check(source).issues
     }
     assert found == {
         "silent": (True, ["dither", "silent"]),
         "channels that cancel each other": (False, ["cancels", "nearly"]),
         "silent channels": (False, ["dead"]),
     }
-    for item in source.items:
-        heard = np.abs(load_item(item, 8000)).max()
+    for item in source.cuts:
+        heard = np.abs(item.load(8000).samples).max()
         assert (heard > 0.1) == (item.path.stem not in ("silent", "dither"))
-    batch = Recordings(source.items, rate=8000, prefetch=False).batch(0)
+    batch = BucketingBatches(source.cuts, rate=8000).batch(0)
     assert sorted(Path(one.name).stem for one in batch.skipped) == ["dither", "silent"]
     assert "it is silent" in batch.skipped[0].reason
 
@@ -319,6 +318,8 @@ def test_a_silent_part_of_a_recording_is_named(tmp_path: Path) -> None:
     voice = 0.1 * np.random.default_rng(0).standard_normal(8000)
     soundfile.write(tmp_path / "a.wav", np.concatenate([voice, 0 * voice]), 8000)
     rows = "path,text,start,duration\na.wav,one,0,1\na.wav,two,1,1\n"
-    (finding,) = check(write_text(tmp_path / "a.csv", rows)).findings
+    (finding,) = check(write_text(tmp_path / "a.csv", rows)).issues
     assert finding.kind == "silent"
-    assert [reason for _, reason in finding.examples] == ["nothing is heard, but its text is 'two'"]
+    assert [reason for _, reason in finding.examples] == [
+        "it is silent: no sample is beyond 0.0001 of full scale, but its text is 'two'"
+    ]

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file
 
-from nearfuture.audio import read, resample
-from nearfuture.data import read_manifest
+from nearfuture.data import read_source
 from nearfuture.decoding import greedy_text
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, Event, Model, load
@@ -47,9 +46,7 @@ def learned(source: Path) -> Recognizer:
 
 @pytest.fixture(scope="module")
 def clips() -> list[Samples]:
-    entries = read_manifest(SAMPLES / "manifest.tsv")
-    audios = [read(entry.path) for entry in entries]
-    return [resample(audio.samples, audio.rate, RATE) for audio in audios]
+    return [cut.load(RATE).samples for cut in read_source(SAMPLES / "manifest.tsv").cuts]
 
 
 def probes() -> dict[str, Samples]:
@@ -211,8 +208,8 @@ def test_the_samples_are_understood() -> None:
     """The voices were never heard in training; the words must come through all the same."""
     model = load("digits", budget_ms=400)
     errors = ErrorRate()
-    for entry in read_manifest(SAMPLES / "manifest.tsv"):
-        audio = read(entry.path)
+    for cut in read_source(SAMPLES / "manifest.tsv").cuts:
+        audio = cut.read()
         heard = model.transcribe(audio.samples, audio.rate).text
-        errors += word_errors(entry.transcript, heard)
+        errors += word_errors(cut.text, heard)
     assert errors.errors <= 4  # of 35; all in the two clips of flite slt

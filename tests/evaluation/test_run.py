@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nearfuture.audio import read
-from nearfuture.data import Item, Utterance
+from nearfuture.data import Cut, Utterance
 from nearfuture.error import NearfutureError
 from nearfuture.evaluation import Evaluation, evaluate_bundles
 from nearfuture.runtime import Bundle, load
@@ -53,9 +53,9 @@ def test_a_larger_lookahead_commits_later_by_what_it_promises(evaluation: Evalua
 def test_what_cannot_be_read_is_named_and_left_out(tmp_path: Path) -> None:
     (tmp_path / "text.wav").write_text("These are words, but nobody speaks them.")
     bad = [
-        Item(name="no audio", path=tmp_path / "text.wav", text="one"),
-        Item(name="not there", path=tmp_path / "missing.wav", text="one"),
-        Item(name="too long", path=ITEMS[0].path, text="one", start_s=1.0, duration_s=60.0),
+        Cut(name="no audio", path=tmp_path / "text.wav", text="one"),
+        Cut(name="not there", path=tmp_path / "missing.wav", text="one"),
+        Cut(name="too long", path=ITEMS[0].path, text="one", start_s=1.0, duration_s=60.0),
     ]
     broken = Utterance(name="broken", samples=np.full(800, np.nan, np.float32), text="one")
     found = evaluate_bundles("digits", None, [bad[0], ITEMS[0], *bad[1:], broken, ITEMS[1]])

@@ -10,7 +10,7 @@ import soundfile
 from numpy.typing import NDArray
 
 from nearfuture.audio import resample
-from nearfuture.data import Item, Utterance
+from nearfuture.data import Cut, Utterance
 from nearfuture.evaluation import Result, evaluate_bundles, streaming
 from nearfuture.evaluation.streaming import PartialResults
 from nearfuture.runtime import Event, Model, load
@@ -40,7 +40,7 @@ def listen(model: Model, samples: NDArray[np.float32], rate: int) -> Live:
     return Live(events, stream.finish(), items.get("resampler", 0.0))
 
 
-def resampled(item: Item, rate: int) -> NDArray[np.float32]:
+def resampled(item: Cut, rate: int) -> NDArray[np.float32]:
     return resample(samples_of(item), 8000, rate)
 
 
@@ -57,7 +57,7 @@ def results(rate: int, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result
     for number, item in enumerate(SOME[rate]):
         path = folder / f"{number}.wav"
         soundfile.write(path, resampled(item, rate), rate, subtype="FLOAT")
-        items.append(Item(name=item.name, path=path, text=item.text))
+        items.append(Cut(name=item.name, path=path, text=item.text))
     found = evaluate_bundles("digits", None, items)
     assert found.problems == ()
     return found.results

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 
-from nearfuture.data import Augmentation, Utterance
+from nearfuture.data import AcousticEnvironment, Augmentation, Utterance
 from nearfuture.error import NearfutureError
 from recipes.digits import HELD_OUT, WORDS, ConnectedDigits, DigitRecordings, symbols
 from tests.data.fixtures import SPEAKERS, hertz_of, tone, write_digits, write_manifest
@@ -178,7 +179,7 @@ def test_levels_go_from_faint_to_loud(recordings: DigitRecordings) -> None:
 
 
 def test_ends_are_tight_in_some_strings(recordings: DigitRecordings) -> None:
-    plain = dataclasses.replace(Augmentation.none(), tight=0.25)
+    plain = dataclasses.replace(Augmentation.none(), trim=0.25)
     data = ConnectedDigits(recordings=recordings, augmentation=plain)
     begins = [
         int(np.argmax(abs(one.samples) > 0.01))
@@ -193,12 +194,14 @@ def test_noises_and_rooms_are_used(recordings: DigitRecordings) -> None:
     plain = Augmentation.none()
     dry = ConnectedDigits(recordings=recordings, digits_per_batch=14, augmentation=plain)
     noisy = dataclasses.replace(
-        dry, augmentation=dataclasses.replace(plain, noise=1.0), noises=[tone(3900, 0.1)]
+        dry,
+        augmentation=dataclasses.replace(plain, noise=1.0),
+        environment=AcousticEnvironment(noises=[tone(3900, 0.1)]),
     )
     wet = dataclasses.replace(
         dry,
         augmentation=dataclasses.replace(plain, reverberation=1.0),
-        rooms=[np.array([1.0, 0.5], np.float32)],
+        environment=AcousticEnvironment(rooms=[np.array([1.0, 0.5], np.float32)]),
     )
     for clean, added, heard in zip(
         *(each.batch(0).utterances for each in (dry, noisy, wet)), strict=True
@@ -274,5 +277,6 @@ def test_it_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_another_corpus_is_refused(tmp_path: Path, row: dict[str, str]) -> None:
     write_manifest(tmp_path, [row])
+    soundfile.write(tmp_path / "a.wav", tone(440, 0.3), 8000)
     with pytest.raises(NearfutureError, match=r"a\.wav: the Free Spoken Digit Dataset has"):
         DigitRecordings.load(tmp_path)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfuture.data import load_audio, read_source
+from nearfuture.data import read_source
 from nearfuture.runtime import load
 from nearfuture.training import load_model
 from recipes.digits import DigitRecordings, test_strings
@@ -45,10 +45,10 @@ def test_it_trains_both_models(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_the_test_strings_are_what_was_written(tmp_path: Path) -> None:
     strings = test_strings(DigitRecordings.load())
     source = read_source(write_test_strings(tmp_path))
-    assert [item.text for item in source.items] == [string.text for string in strings]
-    assert {item.split for item in source.items} == {"test"}
-    assert strings[-1].speaker == source.items[-1].speaker == "theo"  # whom training never hears
-    assert (load_audio(source.items[7].path, 8000) == strings[7].samples).all()
+    assert [item.text for item in source.cuts] == [string.text for string in strings]
+    assert {item.split for item in source.cuts} == {"test"}
+    assert strings[-1].speaker == source.cuts[-1].speaker == "theo"  # whom training never hears
+    assert (source.cuts[7].load(8000).samples == strings[7].samples).all()
 
 
 @pytest.mark.usefixtures("corpora")

@@ -7,13 +7,13 @@ import pytest
 import soundfile
 
 from nearfuture.budget import tiny
-from nearfuture.data import Limits
+from nearfuture.data import CutFilter
 from nearfuture.error import NearfutureError
 from nearfuture.training import Group
 from nearfuture.training.material import Material, Selection, recordings, select
 
 pytestmark = pytest.mark.usefixtures("no_corpora")
-LIMITS = Limits()
+FILTER = CutFilter()
 Row = tuple[str, str, str, str]  # file, text, speaker, split
 
 
@@ -40,8 +40,8 @@ def rows(count: int, *, speakers: int = 4, split: str = "") -> list[Row]:
     ]
 
 
-def chosen_from(paths: list[Path], *, seed: int, limits: Limits = LIMITS) -> Selection:
-    return select(paths, seed=seed, limits=limits)
+def chosen_from(paths: list[Path], *, seed: int, cut_filter: CutFilter = FILTER) -> Selection:
+    return select(paths, seed=seed, cut_filter=cut_filter)
 
 
 def names(selection: Selection) -> tuple[list[str], list[str]]:
@@ -127,7 +127,7 @@ def listed(folder: Path, seconds: list[float]) -> Path:
     folder.mkdir(parents=True)
     for number, length in enumerate(seconds):
         silence = np.zeros(round(8000 * length), np.float32)
-        silence[0] = number / 1000  # no two are the same
+        silence[0] = (number + 1) / 1000  # no two are the same, and none is silent
         soundfile.write(folder / f"{number}.wav", silence, 8000)
         (folder / f"{number}.txt").write_text("one")
     return folder
@@ -140,7 +140,7 @@ def test_what_is_watched_keeps_to_the_limits_of_training(tmp_path: Path, seed: i
     assert len(chosen.dev) == 3  # 5 %, not of the audio that is left out
     assert sorted(Path(one.name).name for one in chosen.left_out) == ["0.wav", "61.wav"]
     assert {item.path.name for item in (*chosen.train, *chosen.dev)}.isdisjoint({"0.wav", "61.wav"})
-    more = chosen_from([path], seed=seed, limits=Limits(longest_s=120.0))
+    more = chosen_from([path], seed=seed, cut_filter=CutFilter(longest_s=120.0))
     assert [Path(one.name).name for one in more.left_out] == ["61.wav"]
     rest = [item.duration_s for item in more.dev]
     assert sum(rest) == pytest.approx(9.0)  # of 180 s: the long one is passed over, not a stop
@@ -168,7 +168,7 @@ def test_the_rate_is_said_and_that_recordings_have_more(
 ) -> None:
     chosen = chosen_from([listed(tmp_path / "in", [1.0] * 3)], seed=0)
     config = tiny(symbols=chosen.symbols).replace(rate=rate)
-    given = recordings(chosen, config, seed=0, batch_seconds=10.0, limits=LIMITS, group=Group())
+    given = recordings(chosen, config, seed=0, batch_seconds=10.0, cut_filter=FILTER, group=Group())
     assert given.said[0].startswith(f"the models hear {rate} Hz")
     assert ("3 recordings of 3 would have more, up to 8000 Hz (--rate)" in given.said[0]) == more
 
@@ -193,7 +193,7 @@ def test_no_more_are_loaded_than_are_watched_and_by_the_first_process_alone(
             config,
             seed=0,
             batch_seconds=9.0,
-            limits=LIMITS,
+            cut_filter=FILTER,
             group=Group(rank=rank, ranks=2),
         )
         for rank in range(2)
@@ -210,7 +210,9 @@ def test_what_recordings_are_varied_with_is_remembered(
     config = tiny(symbols=chosen.symbols)
 
     def given() -> Material:
-        return recordings(chosen, config, seed=0, batch_seconds=9.0, limits=LIMITS, group=Group())
+        return recordings(
+            chosen, config, seed=0, batch_seconds=9.0, cut_filter=FILTER, group=Group()
+        )
 
     without = given()
     assert (without.about["noise"], without.about["rir"]) == ("none", "none")
@@ -257,10 +259,10 @@ def test_what_cannot_be_spelt_or_is_torn_is_left_out_by_name(tmp_path: Path) -> 
     (tmp_path / "dev1.wav").write_bytes((tmp_path / "dev1.wav").read_bytes()[:3000])
     chosen = chosen_from([path], seed=0)
     config = tiny(symbols=chosen.symbols)
-    given = recordings(chosen, config, seed=0, batch_seconds=10.0, limits=LIMITS, group=Group())
+    given = recordings(chosen, config, seed=0, batch_seconds=10.0, cut_filter=FILTER, group=Group())
     (line,) = given.left_out
     assert "long.wav: its 1.03 s are 25 frames of 40 ms; 'one one" in str(line)
-    wrong = [name for found in chosen.reports[0].findings for name, _ in found.examples]
+    wrong = [name for found in chosen.reports[0].issues for name, _ in found.examples]
     assert sum("dev1.wav" in name for name in wrong) == 1
     assert given.watched_name == "1 recording of the split dev"
     assert given.steps is not None

@@ -66,7 +66,7 @@ def test_the_streaming_model_learns_from_its_twin(
     assert exported[1]["training"]["task"] == "manifest.tsv"
     assert exported[1]["training"]["best_step"] == outcomes["streaming"].step
     reports = [m.reports for _, m in messages if isinstance(m, Note) and m.reports]
-    assert [len(report.items) for (report,) in reports] == [8]
+    assert [len(report.cuts) for (report,) in reports] == [8]
 
 
 def test_epochs_say_how_many_steps(tmp_path: Path) -> None:

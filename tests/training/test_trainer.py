@@ -398,7 +398,7 @@ def test_poison_among_others_is_as_if_it_were_not_there(
 
 
 def test_what_the_data_could_not_load_is_named_and_counted(tmp_path: Path) -> None:
-    torn = Skipped("torn.wav", "it ends in the middle")
+    torn = Skipped("torn.wav", "cut off", "it ends in the middle")
 
     class Torn(Listed):
         def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
@@ -431,7 +431,9 @@ def test_a_loss_that_is_not_finite_changes_nothing(
     before = everything(one)
     (poisoned,) = reports_of(one, 1)
     assert not math.isfinite(poisoned.loss)
-    assert poisoned.skipped == (Skipped("step 2", "not finite, batch skipped (calm, ab)"),)
+    assert poisoned.skipped == (
+        Skipped("step 2", "not finite", "not finite, batch skipped (calm, ab)"),
+    )
     assert poisoned.left_out == 2
     assert_same(everything(one), before)
 

@@ -19,7 +19,7 @@ from nearfuture.cli.results import ResultFiles, choose_format
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.data.segmentation import Segmentation, Segments
+    from nearfuture.data.segmentation import SegmentationOptions, Segments
     from nearfuture.decoding import AlignedWord
     from nearfuture.runtime import Model
 
@@ -64,26 +64,26 @@ class SegmentOptions:
 
     Attributes:
         silence_ms: With --segment: cut where there is silence for so long; 300 by default.
-        longest_s: With --segment: the longest segment in seconds; 15 by default.
-        highest_cost: With --segment: drop segments of a higher cost per character, in nats; 1 by
+        max_s: With --segment: the longest segment in seconds; 15 by default.
+        max_cost: With --segment: drop segments of a higher cost per character, in nats; 1 by
             default.
-        lowest_confidence: With --segment: drop segments with a word of lower confidence; 0.05 by
+        min_confidence: With --segment: drop segments with a word of lower confidence; 0.05 by
             default.
-        highest_error_rate: With --segment: drop segments where the model recognises another text,
+        max_cer: With --segment: drop segments where the model recognises another text,
             with more errors per character; 0.3 by default.
     """
 
     silence_ms: float | None = None
-    longest_s: Annotated[float | None, Parameter(name="--max-s")] = None
-    highest_cost: Annotated[float | None, Parameter(name="--max-cost")] = None
-    lowest_confidence: Annotated[float | None, Parameter(name="--min-confidence")] = None
-    highest_error_rate: Annotated[float | None, Parameter(name="--max-cer")] = None
+    max_s: float | None = None
+    max_cost: float | None = None
+    min_confidence: float | None = None
+    max_cer: float | None = None
 
-    def segmentation(self) -> "Segmentation":
+    def segmentation(self) -> "SegmentationOptions":
         """Fill in the defaults of the library."""
-        from nearfuture.data.segmentation import Segmentation
+        from nearfuture.data.segmentation import SegmentationOptions
 
-        return Segmentation(
+        return SegmentationOptions(
             **{name: value for name, value in asdict(self).items() if value is not None}
         )
 
@@ -236,9 +236,8 @@ def _formatted(
 # Segments
 
 
-def _segmenter(folder: Path, limits: "Segmentation") -> Process:
-    from nearfuture.data.segment_folder import SegmentFolder
-    from nearfuture.data.segmentation import segment
+def _segmenter(folder: Path, options: "SegmentationOptions") -> Process:
+    from nearfuture.data.segmentation import Emissions, SegmentFolder, segment
 
     target = SegmentFolder(folder)
 
@@ -246,20 +245,16 @@ def _segmenter(folder: Path, limits: "Segmentation") -> Process:
         text = _text_of(recording, model)
         audio = recording.audio()
         manifest = model.manifest
-        segments = segment(
-            model.log_probs(audio.samples, audio.rate),
-            text,
-            manifest.vocabulary,
-            samples=audio.samples,
-            rate=audio.rate,
+        emissions = Emissions(
+            log_probs=model.log_probs(audio.samples, audio.rate),
+            vocabulary=manifest.vocabulary,
             frame_ms=manifest.frame_ms,
             centre_ms=manifest.centre_ms,
-            limits=limits,
         )
+        segments = segment(emissions, text, audio, options)
         target.add(
             segments,
-            audio.samples,
-            audio.rate,
+            audio,
             source=recording.name,
             stem=recording.stem,
             speaker=recording.speaker,
@@ -270,7 +265,7 @@ def _segmenter(folder: Path, limits: "Segmentation") -> Process:
 
 
 def _summary(segments: "Segments") -> str:
-    seconds = sum(kept.end_ms - kept.start_ms for kept in segments.kept) / 1000
+    seconds = sum(kept.seconds for kept in segments.kept)
     reasons = [dropped.reason for dropped in segments.dropped]
     counts = ", ".join(f"{reasons.count(reason)} {reason}" for reason in dict.fromkeys(reasons))
     return (

@@ -75,8 +75,8 @@ def demo() -> None:
 
     console = Console()
     with as_file(files("nearfuture") / "assets" / "samples") as folder:
-        people = _bundled(folder / "people", "speaker")
-        synthetic = _bundled(folder, "voice")
+        people = _bundled(folder / "people")
+        synthetic = _bundled(folder)
     twin = load(f"digits-{_BIDIRECTIONAL}")
 
     console.print(_INTRODUCTION)
@@ -93,17 +93,15 @@ def demo() -> None:
     console.print(_LEGEND, _MORE, sep="\n\n")
 
 
-def _bundled(folder: Path, speaker: str) -> dict[str, _Clip]:
+def _bundled(folder: Path) -> dict[str, _Clip]:
     """The clips of a folder by file name, as its manifest lists them."""
-    from nearfuture.audio import read
-    from nearfuture.data import read_manifest
+    from nearfuture.data import read_source
 
     clips = {}
-    for entry in read_manifest(folder / "manifest.tsv"):
-        audio = read(entry.path)
-        clips[entry.path.name] = _Clip(
-            audio.samples, audio.rate, entry.transcript, entry.fields[speaker]
-        )
+    for cut in read_source(folder / "manifest.tsv").cuts:
+        audio = cut.read()
+        speaker = cut.speaker or cut.fields["voice"]
+        clips[cut.path.name] = _Clip(audio.samples, audio.rate, cut.text, speaker)
     return clips
 
 

@@ -16,7 +16,7 @@ from nearfuture.cli.dataset import evenly_spaced, warn_skipped
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.data import Item
+    from nearfuture.data import Cut
     from nearfuture.runtime import Bundle
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
@@ -178,12 +178,12 @@ def _heads(bundle: "Bundle", budgets: str) -> list[int]:
     return [largest_lookahead(ms, bundle.manifest.heads) for ms in budgets_ms]
 
 
-def _read(recordings: EvaluationData) -> "tuple[Sequence[Item], list[str], str]":
+def _read(recordings: EvaluationData) -> "tuple[Sequence[Cut], list[str], str]":
     """Return the recordings of the split, a line for each that is skipped, and the split."""
     from nearfuture.data import read_source
 
     source = read_source(recordings.data)
-    splits = sorted({item.split for item in source.items} - {""})
+    splits = sorted({cut.split for cut in source.cuts} - {""})
     split = recordings.split
     if split is not None and split not in splits:
         raise NearfutureError(
@@ -200,7 +200,7 @@ def _read(recordings: EvaluationData) -> "tuple[Sequence[Item], list[str], str]"
                 f"say which with `split`",
                 parameter="split",
             )
-    items = [item for item in source.items if split is None or item.split == split]
+    items = [cut for cut in source.cuts if split is None or cut.split == split]
     if not items:
         warn_skipped(source.problems)
         raise NearfutureError(
@@ -210,7 +210,7 @@ def _read(recordings: EvaluationData) -> "tuple[Sequence[Item], list[str], str]"
     return evenly_spaced(items, recordings.limit), list(source.problems), name
 
 
-def _foreign_characters(bundle: "Bundle", items: "Sequence[Item]") -> str:
+def _foreign_characters(bundle: "Bundle", items: "Sequence[Cut]") -> str:
     """Say which texts have characters that the model cannot write; nothing where none has."""
     symbols = {" ", *bundle.manifest.vocabulary.symbols}
     foreign = [set(item.text) - symbols for item in items]

@@ -23,7 +23,7 @@ from nearfuture.error import NearfutureError
 if TYPE_CHECKING:
     from nearfuture.audio import Audio
     from nearfuture.client.measure import PlayedRecording, ReferenceRecording
-    from nearfuture.data import Item
+    from nearfuture.data import Cut
 
 _Loader: TypeAlias = "tuple[str, Callable[[], tuple[Audio, str | None]]]"
 """A recording by its name, not read yet; its text is None where that is not known."""
@@ -184,14 +184,9 @@ def _of_files(files: Sequence[Path]) -> tuple[list[_Loader], list[str]]:
 def _of_data(data: Path, limit: int) -> tuple[list[_Loader], list[str]]:
     from nearfuture.data import read_source
 
-    def load(item: "Item") -> "tuple[Audio, str | None]":
-        from nearfuture.audio.probe import read_part
-
-        audio = read_part(
-            item.path, start_s=item.start_s, duration_s=item.duration_s, channel=item.channel
-        )
-        return audio, item.text
+    def load(cut: "Cut") -> "tuple[Audio, str | None]":
+        return cut.read(), cut.text
 
     source = read_source(data)
-    items = evenly_spaced(source.items, limit)
-    return [(item.name, partial(load, item)) for item in items], list(source.problems)
+    cuts = evenly_spaced(source.cuts, limit)
+    return [(cut.name, partial(load, cut)) for cut in cuts], list(source.problems)

@@ -112,16 +112,15 @@ def _copied(source: Path, to: Path) -> Path:
 
 def _sounds(data: Path, rate: int, limit: int) -> "Sounds":
     from nearfuture.data import read_source
-    from nearfuture.data.item import load_item
     from nearfuture.export import given_sounds
 
-    items = read_source(data).items
-    spread = [items[number * len(items) // limit] for number in range(limit)]
+    cuts = read_source(data).cuts
+    spread = [cuts[number * len(cuts) // limit] for number in range(limit)]
     recordings, texts = [], []
-    for item in items if len(items) <= limit else spread:
+    for cut in cuts if len(cuts) <= limit else spread:
         try:
-            recordings.append(load_item(item, rate))
-            texts.append(item.text)
+            recordings.append(cut.load(rate).samples)
+            texts.append(cut.text)
         except NearfutureError as error:
             print(f"nearfuture: left out: {error}", file=sys.stderr)
     return given_sounds(recordings, texts)

@@ -110,7 +110,7 @@ def _meant(name: str) -> list[str]:
 
 def _below(folder: Path) -> list[str]:
     """The recordings below a folder, by name; what is hidden is left alone."""
-    from nearfuture.data.formats.folder import AUDIO
+    from nearfuture.data.sources import AUDIO
 
     found = []
     for parent, folders, files in os.walk(folder):

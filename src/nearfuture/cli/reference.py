@@ -12,7 +12,7 @@ from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.audio import Audio
-    from nearfuture.data.item import Item
+    from nearfuture.data import Cut
 
 
 @dataclass(frozen=True)
@@ -56,11 +56,11 @@ def referenced_recordings(
             parameter="text",
         )
     if data is not None:
-        from nearfuture.data.source import read_source
+        from nearfuture.data import read_source
 
         source = read_source(data)
-        by_path = stems([item.path for item in source.items])
-        return [_of_item(item, by_path) for item in source.items], list(source.problems)
+        by_path = stems([cut.path for cut in source.cuts])
+        return [_of_cut(cut, by_path) for cut in source.cuts], list(source.problems)
     by_path = stems(files)
     return [_of_file(path, text, by_path) for path in files], []
 
@@ -79,18 +79,14 @@ def _of_file(path: Path, text: str | None, by_path: Mapping[Path, str]) -> Refer
     )
 
 
-def _of_item(item: "Item", by_path: Mapping[Path, str]) -> ReferencedRecording:
-    from nearfuture.audio.probe import read_part
-
-    whole = item.name == str(item.path)
+def _of_cut(cut: "Cut", by_path: Mapping[Path, str]) -> ReferencedRecording:
+    whole = cut.name == str(cut.path)
     return ReferencedRecording(
-        name=item.name,
-        stem=by_path[item.path] if whole else re.sub(r"[^\w.-]+", "_", Path(item.name).name),
-        audio=lambda: read_part(
-            item.path, start_s=item.start_s, duration_s=item.duration_s, channel=item.channel
-        ),
-        text=lambda: item.text,
-        speaker=item.speaker,
+        name=cut.name,
+        stem=by_path[cut.path] if whole else re.sub(r"[^\w.-]+", "_", Path(cut.name).name),
+        audio=cut.read,
+        text=lambda: cut.text,
+        speaker=cut.speaker,
     )
 
 

@@ -51,8 +51,8 @@ class Telling(ABC):
         names = {one.name for one in message.skipped}
         if isinstance(message, Note):
             for report in message.reports:
-                self._unusable += report.rows - len(report.items)
-                self.say(report.text())
+                self._unusable += report.rows - len(report.cuts)
+                self.say("\n".join(report.lines()))
             for line in message.said:
                 self.say(line)
             self._left_out |= names

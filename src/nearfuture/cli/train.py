@@ -110,7 +110,7 @@ def train(
             raise NearfutureError(f"{name} is at least {least}, not {value}")
     idle_quietly()
     try:
-        from nearfuture.data.limits import LONGEST_S
+        from nearfuture.data.filter import LONGEST_S
         from nearfuture.training.request import BIDIRECTIONAL, STREAMING, Request
     except ModuleNotFoundError as error:
         raise NearfutureError(

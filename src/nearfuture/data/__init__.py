@@ -1,44 +1,52 @@
 """Recordings and what is made of them. Nothing here needs torch."""
 
-from nearfuture.data.ahead import Ahead
-from nearfuture.data.augmentation import Augmentation, contents, noises, room_responses
-from nearfuture.data.batches import Batch, Batches, Skipped, share
+from nearfuture.data.augmentation import (
+    AcousticEnvironment,
+    Augmentation,
+    add_noise,
+    at_level,
+    corpus_contents,
+)
+from nearfuture.data.batching import (
+    Batch,
+    Batches,
+    BatchingOptions,
+    BucketingBatches,
+    Prefetcher,
+    share,
+)
 from nearfuture.data.check import check
-from nearfuture.data.corpus import Entry, Utterance, corpus_folder, load_audio, read_manifest
-from nearfuture.data.item import Fault, Item, Source, load_item, probed
-from nearfuture.data.limits import Limits
-from nearfuture.data.recordings import Recordings, load_utterances
-from nearfuture.data.report import Finding, Report
-from nearfuture.data.sound import add_noise, at_level
-from nearfuture.data.source import read_source
+from nearfuture.data.corpora import corpora_folder, corpus_folder
+from nearfuture.data.cut import Cut, CutError, Skipped, Utterance
+from nearfuture.data.filter import CutFilter, load_utterances
+from nearfuture.data.report import CorpusIssue, CorpusReport
+from nearfuture.data.sources import Source, read_source
+from nearfuture.data.split import assign_splits
 
 __all__ = [
-    "Ahead",
+    "AcousticEnvironment",
     "Augmentation",
     "Batch",
     "Batches",
-    "Entry",
-    "Fault",
-    "Finding",
-    "Item",
-    "Limits",
-    "Recordings",
-    "Report",
+    "BatchingOptions",
+    "BucketingBatches",
+    "CorpusIssue",
+    "CorpusReport",
+    "Cut",
+    "CutError",
+    "CutFilter",
+    "Prefetcher",
     "Skipped",
     "Source",
     "Utterance",
     "add_noise",
+    "assign_splits",
     "at_level",
     "check",
-    "contents",
+    "corpora_folder",
+    "corpus_contents",
     "corpus_folder",
-    "load_audio",
-    "load_item",
     "load_utterances",
-    "noises",
-    "probed",
-    "read_manifest",
     "read_source",
-    "room_responses",
     "share",
 ]

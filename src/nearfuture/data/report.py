@@ -1,4 +1,4 @@
-"""What `check` found: figures, and everything that is wrong, by name."""
+"""What `check` reports about a source: figures, and everything that is wrong, by name."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from nearfuture.data.item import Item
+from nearfuture.data.cut import Cut, Skipped
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One kind of thing that was found.
+class CorpusIssue:
+    """Everything of one kind that is wrong with a source, or worth knowing.
 
     Attributes:
-        kind: what it is, in a few words.
-        wrong: whether it has to be mended; otherwise it is worth knowing.
+        kind: of the issue, in a few words; the code of `Skipped` for what trainings skip.
+        wrong: whether it has to be corrected; otherwise it is worth knowing.
         examples: all of them, as pairs of a name (mostly a path) and a reason.
     """
 
@@ -25,30 +25,41 @@ class Finding:
     wrong: bool
     examples: tuple[tuple[str, str], ...]
 
+    def lines(self, most: int | None) -> list[str]:
+        """A title, at most so many examples (None: all), and how many more there are."""
+        lines = [f"{'wrong' if self.wrong else 'worth knowing'}: {self.kind}: {len(self.examples)}"]
+        lines += [f"  {name}: {reason}" for name, reason in self.examples[:most]]
+        if (shown := len(lines) - 1) < len(self.examples):
+            more = len(self.examples) - shown
+            lines.append(f"  … and {more} more: data check --all names them")
+        return lines
+
 
 @dataclass(frozen=True, kw_only=True)
-class Report:
+class CorpusReport:
     """What a source of recordings holds.
 
     Attributes:
         path: of the source.
         rows: all that it lists, usable or not.
-        items: those whose audio is there, with their durations and rates.
-        seconds: of all items.
-        shortest_s: the shortest item in seconds; 0 where there is none.
+        cuts: those whose audio can be read, with their durations and rates.
+        skipped: what trainings skip: the other rows, and cuts that the `CutFilter` rejects.
+        seconds: of all cuts.
+        shortest_s: the shortest cut in seconds; 0 where there is none.
         median_s: the median.
         longest_s: the longest.
-        rates: samples per second → items.
-        channels: channels of the file → items.
-        splits: split → items and seconds.
+        rates: samples per second → number of cuts.
+        channels: channels of the file → number of cuts.
+        splits: split → number of cuts and their seconds.
         speakers: how many are named.
         symbols: every character of the texts.
-        findings: what is wrong first, then what is worth knowing.
+        issues: what is wrong first, then what is worth knowing.
     """
 
     path: Path
     rows: int
-    items: tuple[Item, ...]
+    cuts: tuple[Cut, ...]
+    skipped: tuple[Skipped, ...]
     seconds: float
     shortest_s: float
     median_s: float
@@ -58,93 +69,80 @@ class Report:
     splits: Mapping[str, tuple[int, float]]
     speakers: int
     symbols: str
-    findings: tuple[Finding, ...]
+    issues: tuple[CorpusIssue, ...]
 
     @property
     def ok(self) -> bool:
         """Whether nothing is wrong."""
-        return not any(finding.wrong for finding in self.findings)
+        return not any(issue.wrong for issue in self.issues)
 
     def figures(self) -> list[tuple[str, str]]:
-        """What there is, as pairs of a name and a value in words."""
-        left_out = self.rows - len(self.items)
-        rows = [
-            ("recordings", f"{len(self.items)}{f' of {self.rows}' if left_out else ''}"),
-        ]
-        if not self.items:  # and nothing to say of them
+        """What the source holds, as pairs of a name and a value in words."""
+        of_all = f" of {self.rows}" if self.rows > len(self.cuts) else ""
+        rows = [("recordings", f"{len(self.cuts)}{of_all}")]
+        if not self.cuts:
             return rows
-        rows += [
+        splits = (
+            f"{name or 'no split'} {count} ({duration(seconds)})"
+            for name, (count, seconds) in self.splits.items()
+        )
+        return [
+            *rows,
             ("audio", duration(self.seconds)),
             (
                 "each",
                 f"{self.shortest_s:.2f} to {self.longest_s:.2f} s, half of them up to "
                 f"{self.median_s:.2f} s",
             ),
-            ("rates", _histogram({f"{rate} Hz": n for rate, n in self.rates.items()})),
-            ("channels", _histogram({str(count): n for count, n in self.channels.items()})),
-            ("speakers", str(self.speakers) if self.speakers else "not told"),
+            ("rates", _histogram({f"{rate} Hz": count for rate, count in self.rates.items()})),
+            ("channels", _histogram({str(n): count for n, count in self.channels.items()})),
+            ("speakers", str(self.speakers or "not stated")),
+            ("splits", ", ".join(splits) if any(self.splits) else "not stated"),
+            ("characters", f"{len(self.symbols)}: {_shortened(self.symbols)!r}"),
         ]
-        if any(self.splits):
-            each = (
-                f"{name or 'no split'} {count} ({duration(seconds)})"
-                for name, (count, seconds) in self.splits.items()
-            )
-            rows.append(("splits", ", ".join(each)))
-        else:
-            rows.append(("splits", "not told"))
-        rows.append(("characters", f"{len(self.symbols)}: {_shown(self.symbols)}"))
-        return rows
 
-    def short(self, words: str) -> str:
-        """Words without the folder of the source before its files."""
+    def short(self, text: str) -> str:
+        """A text without the folder of the source before its files."""
         folder = self.path if self.path.is_dir() else self.path.parent
-        return words.replace(f"{folder}{os.sep}", "")
+        return text.replace(f"{folder}{os.sep}", "")
 
-    def text(self, *, most: int | None = 3) -> str:
-        """All of it to read, with at most so many examples of a kind; None: all of them."""
+    def lines(self, *, most: int | None = 3) -> list[str]:
+        """The report to read, with at most so many examples of an issue; None: all of them."""
         lines = [str(self.path)]
         lines += [f"  {name:<11} {value}" for name, value in self.figures()]
-        for finding in self.findings:
-            mark = "wrong" if finding.wrong else "worth knowing"
-            lines.append(f"{mark}: {finding.kind}: {len(finding.examples)}")
-            shown = finding.examples if most is None else finding.examples[:most]
-            lines += [self.short(f"  {name}: {reason}") for name, reason in shown]
-            if more := len(finding.examples) - len(shown):
-                lines.append(f"  … and {more} more: data check --all names them")
-        if self.ok:
-            lines.append("nothing is wrong")
-        return "\n".join(lines)
+        lines += [self.short(line) for issue in self.issues for line in issue.lines(most)]
+        return [*lines, "nothing is wrong"] if self.ok else lines
 
     def to_json(self) -> str:
-        """The figures and all findings as JSON."""
+        """The figures and all issues as JSON."""
         return json.dumps(
             {
                 "path": str(self.path),
                 "ok": self.ok,
                 "rows": self.rows,
-                "recordings": len(self.items),
+                "recordings": len(self.cuts),
                 "seconds": round(self.seconds, 3),
                 "shortest_s": round(self.shortest_s, 3),
                 "median_s": round(self.median_s, 3),
                 "longest_s": round(self.longest_s, 3),
-                "rates": {str(rate): count for rate, count in self.rates.items()},
-                "channels": {str(number): count for number, count in self.channels.items()},
+                "rates": self.rates,
+                "channels": self.channels,
                 "splits": {
                     name: {"recordings": count, "seconds": round(seconds, 3)}
                     for name, (count, seconds) in self.splits.items()
                 },
                 "speakers": self.speakers,
                 "symbols": self.symbols,
-                "findings": [
+                "issues": [
                     {
-                        "kind": finding.kind,
-                        "wrong": finding.wrong,
-                        "count": len(finding.examples),
+                        "kind": issue.kind,
+                        "wrong": issue.wrong,
+                        "count": len(issue.examples),
                         "examples": [
-                            {"name": name, "reason": reason} for name, reason in finding.examples
+                            {"name": name, "reason": reason} for name, reason in issue.examples
                         ],
                     }
-                    for finding in self.findings
+                    for issue in self.issues
                 ],
             },
             ensure_ascii=False,
@@ -165,9 +163,8 @@ def duration(seconds: float) -> str:
 def _histogram(counts: Mapping[str, int]) -> str:
     if len(counts) == 1:
         return next(iter(counts))
-    return ", ".join(f"{name} ({count})" for name, count in counts.items()) or "none"
+    return ", ".join(f"{name} ({count})" for name, count in counts.items())
 
 
-def _shown(symbols: str, most: int = 60) -> str:
-    shown = symbols if len(symbols) <= most else symbols[:most] + "…"
-    return repr(shown)
+def _shortened(symbols: str, most: int = 60) -> str:
+    return symbols if len(symbols) <= most else symbols[:most] + "…"

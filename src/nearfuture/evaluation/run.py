@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audio import LiveResampler
-from nearfuture.data import Item, Utterance, load_item, probed
+from nearfuture.data import Cut, Utterance
 from nearfuture.decoding import Word, align_words
 from nearfuture.error import NearfutureError
 from nearfuture.evaluation.evaluation import Evaluation
@@ -26,7 +26,7 @@ Samples = NDArray[np.float32]
 def evaluate_bundles(
     streaming: Bundle | str | Path,
     twin: Bundle | str | Path | None,
-    items: Iterable[Item | Utterance],
+    items: Iterable[Cut | Utterance],
     *,
     heads: Sequence[int] | None = None,
 ) -> Evaluation:
@@ -77,7 +77,7 @@ class _Runner:
         self.twin = twin
         self.quanta_ms: list[float] = []
 
-    def run(self, item: Item | Utterance) -> Result:
+    def run(self, item: Cut | Utterance) -> Result:
         """Decode one recording with both models."""
         samples, rate = _load(item, self.model.rate)
         streamed = stream_recording(self.model, samples, rate, self.heads)
@@ -179,10 +179,9 @@ def _choose_heads(bundle: Bundle, heads: Sequence[int] | None) -> list[int]:
     return wanted
 
 
-def _load(item: Item | Utterance, rate: int) -> tuple[Samples, int]:
+def _load(item: Cut | Utterance, rate: int) -> tuple[Samples, int]:
     """Return the samples of a recording at its own rate, and that rate."""
     if isinstance(item, Utterance):
         return as_samples(item.samples), rate
-    item = probed(item)
-    assert item.rate is not None
-    return as_samples(load_item(item, item.rate)), item.rate
+    audio = item.read()
+    return as_samples(audio.samples), audio.rate

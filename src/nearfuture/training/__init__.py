@@ -1,6 +1,6 @@
 """Training: the loop, its checkpoints, and what came of it."""
 
-from nearfuture.data.batches import Batch, Batches
+from nearfuture.data import Batch, Batches
 from nearfuture.training.augmentation import SpecAugment
 from nearfuture.training.checkpoint import Checkpoint, load_model
 from nearfuture.training.company import gently

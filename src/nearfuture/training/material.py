@@ -12,21 +12,23 @@ from typing import Any
 
 from nearfuture.budget import RecognizerConfig
 from nearfuture.data import (
+    AcousticEnvironment,
     Batches,
-    Limits,
-    Recordings,
+    BatchingOptions,
+    BucketingBatches,
+    CorpusReport,
+    Cut,
+    CutFilter,
     Skipped,
     Utterance,
+    assign_splits,
+    check,
+    corpus_contents,
     corpus_folder,
     load_utterances,
-    noises,
-    room_responses,
 )
-from nearfuture.data.augmentation import contents
-from nearfuture.data.check import UNUSED, check
-from nearfuture.data.item import Item
-from nearfuture.data.report import Report
-from nearfuture.data.split import SplitBy, assign_splits
+from nearfuture.data.check import UNUSED
+from nearfuture.data.split import SplitBy
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary, counted
 from nearfuture.training.distributed import Group
@@ -77,9 +79,9 @@ class Selection:
         notes: a line for each source that has more than that, besides its split "test".
     """
 
-    reports: tuple[Report, ...]
-    train: tuple[Item, ...]
-    dev: tuple[Item, ...]
+    reports: tuple[CorpusReport, ...]
+    train: tuple[Cut, ...]
+    dev: tuple[Cut, ...]
     dev_name: str
     left_out: tuple[Skipped, ...] = ()
     notes: tuple[str, ...] = ()
@@ -108,8 +110,8 @@ def select(
     paths: Sequence[Path],
     *,
     seed: int,
-    limits: Limits,
-    progress: Callable[[int, int], None] | None = None,
+    cut_filter: CutFilter,
+    progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Selection:
     """Look through sources and say what is trained on and what is kept apart.
 
@@ -122,34 +124,33 @@ def select(
     Args:
         paths: whatever `read_source` reads.
         seed: decides what is set aside.
-        limits: recordings that break them are left out.
+        cut_filter: recordings that it rejects are left out.
         progress: called with the recordings looked at, and all of them.
 
     Raises:
         NearfutureError: where there is nothing to train on.
     """
-    reports = tuple(check(path, limits=limits, progress=progress) for path in paths)
-    train: list[Item] = []
-    dev: list[Item] = []
+    reports = tuple(check(path, cut_filter=cut_filter, progress=progress) for path in paths)
+    train: list[Cut] = []
+    dev: list[Cut] = []
     left_out: list[Skipped] = []
     notes: list[str] = []
 
-    def usable(items: Sequence[Item]) -> list[Item]:
-        broken = [limits.broken(item.duration_s or 0.0, item.text) for item in items]
-        pairs = list(zip(items, broken, strict=True))
-        left_out.extend(Skipped(item.name, found[1]) for item, found in pairs if found)
-        return [item for item, found in pairs if not found]
+    def usable(cuts: Sequence[Cut], report: CorpusReport) -> list[Cut]:
+        skipped = {one.name: one for one in report.skipped}
+        left_out.extend(skipped[cut.name] for cut in cuts if cut.name in skipped)
+        return [cut for cut in cuts if cut.name not in skipped]
 
     for report in reports:
-        splits = {item.split for item in report.items}
+        splits = {item.split for item in report.cuts}
         kind = "train" if any(splits) else ""
-        train += usable([item for item in report.items if item.split == kind])
-        apart = [item for item in report.items if item.split == "dev"]
+        train += usable([item for item in report.cuts if item.split == kind], report)
+        apart = [item for item in report.cuts if item.split == "dev"]
         if dev and apart:
             notes.append(_note(report, [item.name for item in apart], "are not watched"))
-        dev = dev or usable(apart)
+        dev = dev or usable(apart, report)
         unused = [
-            one for finding in report.findings if finding.kind == UNUSED for one in finding.examples
+            example for issue in report.issues if issue.kind == UNUSED for example in issue.examples
         ]
         if unused:
             notes.append(_note(report, [name for name, _ in unused], UNUSED))
@@ -158,7 +159,7 @@ def select(
     if dev:
         name = "of the split dev"
     else:
-        told = any(item.split == "dev" for report in reports for item in report.items)
+        told = any(item.split == "dev" for report in reports for item in report.cuts)
         why = "none of the split dev can be used" if told else "none has the split dev"
         train, dev, name = _set_aside(train, seed, why)
     return Selection(
@@ -171,19 +172,19 @@ def select(
     )
 
 
-def _note(report: Report, names: Sequence[str], what: str) -> str:
+def _note(report: CorpusReport, names: Sequence[str], what: str) -> str:
     """What becomes of recordings of a source, with the first names."""
     shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
     return f"{report.path}: {counted(len(names), 'recording')} {what}: {report.short(shown)}"
 
 
-def _why(reports: Sequence[Report], left_out: Sequence[Skipped]) -> str:
+def _why(reports: Sequence[CorpusReport], left_out: Sequence[Skipped]) -> str:
     """Why there is nothing to train on."""
     reasons = [str(one) for one in left_out[:_SHOWN]]
     for report in reports:
-        splits = {item.split for item in report.items}
-        wrong = [f"{name}: {why}" for finding in report.findings for name, why in finding.examples]
-        if not report.items:
+        splits = {item.split for item in report.cuts}
+        wrong = [f"{name}: {why}" for issue in report.issues for name, why in issue.examples]
+        if not report.cuts:
             reasons.append("; ".join(wrong[:_SHOWN]) or f"{report.path} has no rows")
         elif any(splits) and "train" not in splits:
             names = ", ".join(sorted(name or "none" for name in splits))
@@ -191,7 +192,7 @@ def _why(reports: Sequence[Report], left_out: Sequence[Skipped]) -> str:
     return "; ".join(reasons)
 
 
-def _set_aside(items: Sequence[Item], seed: int, why: str) -> tuple[list[Item], list[Item], str]:
+def _set_aside(items: Sequence[Cut], seed: int, why: str) -> tuple[list[Cut], list[Cut], str]:
     """Items to train on, items kept apart, and what the latter are."""
     if len(items) < _LEAST_APART:
         return list(items), list(items), "that were trained on, since there are too few others"
@@ -220,21 +221,19 @@ def recordings(
     *,
     seed: int,
     batch_seconds: float,
-    limits: Limits,
+    cut_filter: CutFilter,
     group: Group,
 ) -> Material:
     """A user's own recordings as a model takes them.
 
     No more are watched than a look has time for, and only the process that looks loads them.
     """
-    batches = Recordings(
+    batches = BucketingBatches(
         selection.train,
         rate=config.features.rate,
-        limits=limits,
-        seconds_per_batch=batch_seconds,
-        noises=noises(config.features.rate),
-        rooms=room_responses(config.features.rate),
-        seed=seed,
+        options=BatchingOptions(batch_seconds=batch_seconds, seed=seed),
+        cut_filter=cut_filter,
+        environment=AcousticEnvironment.load(config.features.rate),
     )
     few = selection.dev[:: math.ceil(len(selection.dev) / _WATCHED)]
     watched, missing = load_utterances(few if group.first else (), config.features.rate)
@@ -255,12 +254,12 @@ def recordings(
             "task": selection.name,
             "recordings_sha256": selection.fingerprint,
             "batch_seconds": batch_seconds,
-            "longest": limits.longest_s,
-            "data": [f"{len(batches.items)} own recordings, {batches.hours:.2f} hours"],
+            "longest": cut_filter.longest_s,
+            "data": [f"{len(batches.cuts)} own recordings, {batches.hours:.2f} hours"],
             **_varied_with(),
         },
         said=(_heard_at(selection, config.features.rate), *_varied_in_words()),
-        left_out=(*selection.left_out, *batches.left_out, *missing),
+        left_out=(*selection.left_out, *batches.skipped, *missing),
         steps=batches.steps,
     )
 
@@ -279,13 +278,17 @@ def _heard_at(selection: Selection, rate: int) -> str:
 
 def _varied_with() -> dict[str, str]:
     """What of the corpora the recordings are varied with: with others it is another training."""
-    return {name: contents(name) for name in _VARIED_WITH}
+    return {name: corpus_contents(name) for name in _VARIED_WITH}
 
 
 def _varied_in_words() -> tuple[str, ...]:
     lines = []
     for name, what in _VARIED_WITH.items():
         folder = corpus_folder(name)
-        where = f"{contents(name)} in {folder.resolve()}" if folder else "none, so they are made up"
+        where = (
+            f"{corpus_contents(name)} in {folder.resolve()}"
+            if folder
+            else "none, so they are made up"
+        )
         lines.append(f"{what}: {where}")
     return tuple(lines)

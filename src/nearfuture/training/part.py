@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nearfuture.data import Utterance
-from nearfuture.data.batches import Batch, Skipped
+from nearfuture.data import Batch, Skipped, Utterance
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer
 from nearfuture.model.ctc import unreachable
@@ -43,13 +42,14 @@ class Part:
             try:
                 target = list(model.vocabulary.encode(one.text))
             except NearfutureError as error:
-                skipped.append(Skipped(one.name, str(error)))
+                skipped.append(Skipped(one.name, "outside the vocabulary", str(error)))
                 continue
             frames = config.frames_in(one.samples.size / config.features.rate)
             if not np.isfinite(one.samples).all():
-                skipped.append(Skipped(one.name, "it has samples that are not finite numbers"))
-            elif reason := unreachable(target, frames):
-                skipped.append(Skipped(one.name, reason))
+                reason = "it has samples that are not finite numbers"
+                skipped.append(Skipped(one.name, "not finite", reason))
+            elif missing := unreachable(target, frames):
+                skipped.append(Skipped(one.name, "too short for its text", missing))
             else:
                 usable.append(one)
                 targets.append(target)

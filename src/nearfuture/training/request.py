@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nearfuture.budget import PRESETS, Preset, RecognizerConfig
-from nearfuture.data.limits import LONGEST_S
+from nearfuture.data.filter import LONGEST_S
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Bundle
 from nearfuture.training.augmentation import SpecAugment

@@ -11,8 +11,7 @@ from typing import Protocol
 import torch
 
 from nearfuture.budget import RecognizerConfig
-from nearfuture.data import Limits, Skipped, Utterance
-from nearfuture.data.report import Report
+from nearfuture.data import CorpusReport, CutFilter, Skipped, Utterance
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer
 from nearfuture.training.best import export_best, recognizer_of
@@ -72,7 +71,7 @@ class Note:
     far: tuple[int, int] | None = None
     steps: int | None = None
     step: int = 0
-    reports: tuple[Report, ...] = ()
+    reports: tuple[CorpusReport, ...] = ()
     said: tuple[str, ...] = ()
 
 
@@ -151,8 +150,8 @@ def _loaded(request: Request, group: Group, say: Callable[[Note], None]) -> Mate
     say(Note(doing="reading"))
     # How long a recording must be does not depend on the symbols.
     config = request.configs(())[request.models[0]]
-    limits = Limits(longest_s=request.longest, model=config)
-    selection = select(request.data, seed=request.seed, limits=limits, progress=looking)
+    cut_filter = CutFilter(longest_s=request.longest, model=config)
+    selection = select(request.data, seed=request.seed, cut_filter=cut_filter, progress=looking)
     configs = request.configs(selection.symbols)
     say(Note(doing="loading", reports=selection.reports, said=selection.notes))
     given = recordings(
@@ -160,7 +159,7 @@ def _loaded(request: Request, group: Group, say: Callable[[Note], None]) -> Mate
         configs[request.models[0]],
         seed=request.seed,
         batch_seconds=request.batch_seconds,
-        limits=limits,
+        cut_filter=cut_filter,
         group=group,
     )
     watched = f"watched: {given.watched_name}"

@@ -279,10 +279,11 @@ class Trainer:
             if not found.finite:
                 names = ", ".join(group.gather(tuple(part.names)))
                 why = f"not finite, batch skipped ({names})"
-                skipped += (Skipped(f"step {state.step}", why),)
+                skipped += (Skipped(f"step {state.step}", "not finite", why),)
                 left_out += utterances
         else:
-            skipped += (Skipped(f"step {state.step}", "nothing to train on, batch skipped"),)
+            why = "nothing to train on, batch skipped"
+            skipped += (Skipped(f"step {state.step}", "empty batch", why),)
         self._between_steps = False
         if found.finite:
             self._apply(found, share)
@@ -316,7 +317,9 @@ class Trainer:
 
     def _all(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
         """What all processes skip."""
-        lines = self.group.gather(tuple(json.dumps([one.name, one.reason]) for one in skipped))
+        lines = self.group.gather(
+            tuple(json.dumps([one.name, one.code, one.reason]) for one in skipped)
+        )
         return tuple(Skipped(*json.loads(line)) for line in lines)
 
     def _news(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:

@@ -1,0 +1,64 @@
+"""The interface of training data: the utterances of each step, always the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, runtime_checkable
+
+from nearfuture.data.cut import Skipped, Utterance
+from nearfuture.error import NearfutureError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Batch:
+    """The utterances of one training step, or one rank's share of them; perhaps none.
+
+    Attributes:
+        utterances: at the model's rate.
+        skipped: each recording that should have been among them and could not be loaded.
+        epoch: how many passes over all recordings were complete before; 0 where there are no
+            epochs.
+
+    >>> len(Batch().utterances)
+    0
+    """
+
+    utterances: list[Utterance] = field(default_factory=list)
+    skipped: tuple[Skipped, ...] = ()
+    epoch: int = 0
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """Where training utterances come from: a pure function of a seed and the step.
+
+    A step has one global batch, however many processes ("ranks") share the work. Rank r of n loads
+    only every n-th utterance of it, from the r-th on; so n ranks together see what one rank alone
+    would see, and every rank has every step, perhaps with nothing in it.
+    """
+
+    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+        """The utterances of a step: those of one rank among so many."""
+
+
+def share(batch: Sequence[T], rank: int, ranks: int) -> list[tuple[int, T]]:
+    """One rank's share of a global batch, each with its position in that batch.
+
+    Whatever is random about an utterance has to follow from its position, not from its rank.
+
+    Raises:
+        NearfutureError: for a rank that does not exist.
+
+    >>> share("abcde", 1, 2)
+    [(1, 'b'), (3, 'd')]
+    >>> share("a", 1, 2)
+    []
+    """
+    if not 0 <= rank < ranks:
+        raise NearfutureError(
+            f"rank {rank} of {ranks}: ranks count from 0 to one less than there are"
+        )
+    return list(enumerate(batch))[rank::ranks]

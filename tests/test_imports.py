@@ -1,64 +1,42 @@
-"""Who may import whom: the table of the design, read from the source; and what `import` loads."""
+"""Who may import whom: the table of the design, kept equal to the imports; what `import` loads."""
 
-import ast
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import nearfuture
+from tests.structure import PACKAGE, cycles, graph, imported, parsed, shared_class_names
 
-PACKAGE = "nearfuture"
 SOURCE = Path(nearfuture.__file__).parent
 
-RUNTIME_AND_BELOW = {"runtime", "audio", "budget", "decoding", "text"}
-LEARNING = {"data", "training", "export", "model", "layers"}
-# Folder → folders that it may import, besides itself and `error`; None: anything.
+# Folder → folders that it imports, besides itself and `error`; None: anything.
 TABLE: dict[str, set[str] | None] = {
-    "budget": {"text"},
     "text": set(),
     "audio": set(),
+    "budget": {"text"},
     "decoding": {"text"},
     "runtime": {"audio", "budget", "decoding", "text"},
-    "serving": RUNTIME_AND_BELOW,
+    "serving": {"audio", "budget", "decoding", "runtime", "text"},
     "client": {"audio", "decoding", "text"},
     "layers": {"budget"},
-    "laws": {"layers", "budget"},
-    "audit": {"budget", "runtime"},
-    "model": {"layers", "text", "budget"},
-    "evaluation": {"data"} | RUNTIME_AND_BELOW,
-    "data": LEARNING | RUNTIME_AND_BELOW,
-    "training": LEARNING | RUNTIME_AND_BELOW,
-    "export": LEARNING | RUNTIME_AND_BELOW,
-    "lab": None,
+    "laws": {"budget", "layers"},
+    "audit": {"runtime"},
+    "model": {"budget", "layers", "text"},
+    "data": {"audio", "budget", "decoding", "text"},
+    "export": {"audio", "budget", "decoding", "layers", "model", "runtime", "text"},
+    "training": {"budget", "data", "decoding", "export", "layers", "model", "runtime", "text"},
+    "evaluation": {"audio", "budget", "data", "decoding", "runtime", "text"},
     "cli": None,
 }
 # What the base install lacks, and where it may be imported: nowhere, or only inside functions.
 LEARNING_ONLY = {"torch", "lhotse", "onnx", "onnxscript", "safetensors", "scipy", "hypothesis"}
 NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "client", "evaluation"}
-INSIDE_FUNCTIONS = {"audit", "cli", "lab"}
+INSIDE_FUNCTIONS = {"audit", "cli"}
 PURE = {"budget", "text"}
-
-
-def imported(tree: ast.AST, package: list[str]) -> Iterator[tuple[str, bool]]:
-    """Each imported dotted name, and whether it is imported inside a function."""
-    lazy = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, id(node) in lazy
-        elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
-            module = [*base, *([node.module] if node.module else [])]
-            for alias in node.names:
-                yield ".".join([*module, alias.name]), id(node) in lazy
+# Class names that two folders still define.
+SHARED = {"Batch", "Connection", "Finding", "Limits", "Measurement", "Report"}
 
 
 def home(name: str) -> str:
@@ -72,36 +50,65 @@ def home(name: str) -> str:
 
 def violations(source: Path) -> list[str]:
     """Every import in a tree of sources that the table does not allow."""
-    found = []
-    for path in sorted(source.rglob("*.py")):
-        relative = path.relative_to(source)
-        folder = relative.parts[0]
-        if str(relative) in ("__init__.py", "__main__.py"):
-            continue  # lazy; test_importing_loads_little watches it
+    wrong = []
+    for file, tree in parsed(source).items():
+        folder = file.split("/")[0]
+        if file in ("__init__.py", "__main__.py"):
+            continue  # lazy: test_importing_loads_little judges it
         if folder != "error.py" and folder not in TABLE:
-            found.append(f"{relative}: {folder} is not in the table")
+            wrong.append(f"{file}: {folder} is not in the table")
             continue
         allowed = set() if folder == "error.py" else TABLE[folder]
-        package = [PACKAGE, *relative.parent.parts]
-        for name, inside in imported(ast.parse(path.read_text(encoding="utf-8")), package):
+        for name, inside in imported(tree, file):
             top = name.split(".")[0]
             if top == PACKAGE:
                 target = home(name)
                 plain = target == "" and not name.endswith("__version__")
                 known = {folder, "error"} | (allowed or set())
                 if allowed is not None and (plain or (target and target not in known)):
-                    found.append(f"{relative}: {folder} may not import {name}")
+                    wrong.append(f"{file}: {folder} may not import {name}")
             elif top in LEARNING_ONLY and (
                 folder in NEVER or (folder in INSIDE_FUNCTIONS and not inside)
             ):
-                found.append(f"{relative}: {folder} may not import {name} here")
+                wrong.append(f"{file}: {folder} may not import {name} here")
             elif folder in PURE | {"error.py"} and top not in sys.stdlib_module_names:
-                found.append(f"{relative}: {folder} is pure Python, without {name}")
-    return found
+                wrong.append(f"{file}: {folder} is pure Python, without {name}")
+    return wrong
+
+
+def unused(source: Path) -> list[str]:
+    """Every row and arrow of the table that no import needs."""
+    imports = {folder: set[str]() for folder in TABLE if (source / folder).is_dir()}
+    for file, targets in graph(source).items():
+        imports.setdefault(file.split("/")[0], set()).update(f.split("/")[0] for f in targets)
+    wrong = []
+    for folder, allowed in TABLE.items():
+        if folder not in imports:
+            wrong.append(f"{folder} does not exist")
+            continue
+        wrong += [
+            f"{folder} does not import {each}" for each in (allowed or set()) - imports[folder]
+        ]
+    return sorted(wrong)
 
 
 def test_the_table_is_kept() -> None:
     assert violations(SOURCE) == []
+
+
+def test_every_row_and_arrow_of_the_table_is_used() -> None:
+    assert unused(SOURCE) == []
+
+
+def test_a_row_without_a_folder_and_an_arrow_without_an_import_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for folder in ("layers", "laws"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "laws" / "law.py").write_text("from nearfuture.layers import gru\n")
+    (tmp_path / "layers" / "gru.py").touch()
+    monkeypatch.setitem(globals(), "TABLE", {"layers": {"budget"}, "laws": {"layers"}, "lab": None})
+    assert unused(tmp_path) == ["lab does not exist", "layers does not import budget"]
 
 
 @pytest.mark.parametrize(
@@ -171,3 +178,46 @@ def test_running_a_model_loads_no_torch(module: str) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "False"
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert cycles(SOURCE) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from nearfuture.budget.cost import Cost",
+        "from nearfuture.budget import cost",
+        "from .cost import Cost",
+        "if TYPE_CHECKING:\n    from nearfuture.budget.cost import Cost",
+        "def f():\n    import nearfuture.budget.cost",
+    ],
+)
+def test_a_planted_circle_is_found(tmp_path: Path, line: str) -> None:
+    (tmp_path / "budget").mkdir()
+    (tmp_path / "budget" / "__init__.py").touch()
+    (tmp_path / "budget" / "cost.py").write_text("from nearfuture.budget.field import Field\n")
+    (tmp_path / "budget" / "field.py").write_text("from nearfuture.budget.plan import Plan\n")
+    (tmp_path / "budget" / "plan.py").write_text(f"{line}\n")
+    assert cycles(tmp_path) == [["budget/cost.py", "budget/field.py", "budget/plan.py"]]
+
+
+def test_a_file_that_imports_through_the_face_of_its_own_folder_is_in_a_circle(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "budget").mkdir()
+    (tmp_path / "budget" / "__init__.py").write_text("from nearfuture.budget.cost import Cost\n")
+    (tmp_path / "budget" / "cost.py").write_text("from nearfuture.budget import Field\n")
+    assert cycles(tmp_path) == [["budget/__init__.py", "budget/cost.py"]]
+
+
+def test_one_noun_is_one_class() -> None:
+    assert shared_class_names(SOURCE).keys() <= SHARED
+
+
+def test_a_class_name_that_two_files_define_is_found(tmp_path: Path) -> None:
+    for folder in ("audio", "data"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "source.py").write_text("class Source: ...\nclass _Run: ...\n")
+    assert shared_class_names(tmp_path) == {"Source": ["audio/source.py", "data/source.py"]}

@@ -32,7 +32,7 @@ class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
         self.fault = fault or where
 
 
-class Fault(Exception):  # noqa: N818 (not an error yet: a law makes one of it)
+class Violation(Exception):  # noqa: N818 (not an error yet: a law makes one of it)
     """What is wrong, before a law has put its name and the smallest case to it."""
 
 
@@ -46,10 +46,10 @@ def same(
     tolerance: float | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Raise a `Fault` that says where two tensors first differ; see `difference`."""
+    """Raise a `Violation` that says where two tensors first differ; see `difference`."""
     found = difference(got, expected, names=names, words=words, tolerance=tolerance, dtype=dtype)
     if found:
-        raise Fault(f"{where}{found}")
+        raise Violation(f"{where}{found}")
 
 
 def difference(

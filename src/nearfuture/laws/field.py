@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from nearfuture.budget import ReceptiveField
-from nearfuture.laws.broken import Fault
+from nearfuture.laws.broken import Violation
 from nearfuture.laws.law import law
 from nearfuture.laws.stream import Source, inputs, variants
 from nearfuture.laws.trial import Trial, enough_frames
@@ -143,7 +143,7 @@ def _inside_and_to_the_edges(
         seen = looks.nonzero()[:, 0].tolist()
         outside = [s for s in seen if not first <= s <= last]
         if outside:
-            raise Fault(
+            raise Violation(
                 f"output {t} looks at input frame {outside[-1]}, but may look at "
                 f"{max(0, first):.0f} … {last:.0f} only ({_declared(field)})"
             )
@@ -151,7 +151,7 @@ def _inside_and_to_the_edges(
             frame = end if math.isinf(edge) else int(edge)
             reached = matrix if math.isinf(edge) else finite
             if 0 <= frame < frames and not reached[t, frame]:
-                raise Fault(
+                raise Violation(
                     f"output {t} does not look at input frame {frame}, the {name} edge that is "
                     f"declared ({_declared(field)})"
                 )
@@ -167,7 +167,7 @@ def _sum_of_the_links(matrix: Tensor, field: ReceptiveField) -> None:
     for name, reach in farthest.items():
         promised = getattr(field, name)
         if math.isfinite(promised) and reach != promised:
-            raise Fault(
+            raise Violation(
                 f"outputs look {reach} input frames to the {name} of their own, but the "
                 f"composition declares {promised} ({_declared(field)})"
             )
@@ -183,7 +183,7 @@ def _only_the_end_changes(layer: StreamingLayer, frames: int, seed: int) -> None
     for n in range(frames):
         early = changed[n, : field.emitted(n)].nonzero()
         if len(early):
-            raise Fault(
+            raise Violation(
                 f"output {int(early[0])} changes when the sequence ends after {n} frames instead "
                 f"of {frames}, but it needs {field.needed(int(early[0]))} only"
             )

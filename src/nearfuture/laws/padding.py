@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.broken import Fault, same
+from nearfuture.laws.broken import Violation, same
 from nearfuture.laws.drawing import row_counts
 from nearfuture.laws.law import law
 from nearfuture.laws.stream import rows
@@ -60,7 +60,7 @@ def padding_is_nothing(
         expected = _trace(trial, _Padded(case.lengths, 0.0, 0, case.training))
         for name, gradient in expected.gradients.items():
             if not bool(gradient.isfinite().all()):
-                raise Fault(f"the gradient of {name} is not finite")
+                raise Violation(f"the gradient of {name} is not finite")
         _compare(_trace(trial, case), expected)
 
     lengths = st.lists(row_counts(trial.frames), min_size=1, max_size=4).map(tuple)
@@ -113,7 +113,7 @@ def _trace(trial: Trial, case: _Padded) -> _Trace:
     for b, n in enumerate(case.lengths):
         gradients[f"the input, row {b}"] = gradient[b, :n]
         if bool((gradient[b, n:] != 0).any()):
-            raise Fault(f"row {b}, the gradient of its padding is not 0")
+            raise Violation(f"row {b}, the gradient of its padding is not 0")
     return _Trace(
         [valid.detach() for valid in outputs],
         gradients,

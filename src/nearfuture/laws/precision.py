@@ -11,7 +11,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nearfuture.laws.broken import TOLERANCE, Fault, same
+from nearfuture.laws.broken import TOLERANCE, Violation, same
 from nearfuture.laws.drawing import partitions
 from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
@@ -173,10 +173,10 @@ def _same_there(trial: Trial, case: _Cast, streams: bool) -> None:
         for b, (y, truth) in enumerate(zip(outputs, expected, strict=True)):
             _kind(y, x, f"outputs {way}")
             if len(y) != len(truth):
-                raise Fault(f"row {b}, {len(y)} outputs {way}, {len(truth)} in the reference")
+                raise Violation(f"row {b}, {len(y)} outputs {way}, {len(truth)} in the reference")
             fits = bool(truth.to(case.dtype).isfinite().all())
             if fits and not bool(y.isfinite().all()):
-                raise Fault(f"row {b}, outputs {way} are not finite")
+                raise Violation(f"row {b}, outputs {way} are not finite")
             if fits and tells and _farthest([y.to(truth)], [truth]) > limit:
                 if inside is None:
                     inside = _moved_from_inside(exact, same_x, lengths, eps, expected)
@@ -257,7 +257,7 @@ def _kinds(state: State, x: Tensor, when: str) -> None:
 def _kind(tensor: Tensor, x: Tensor, what: str) -> None:
     expected = x.dtype if tensor.is_floating_point() else torch.int64
     if tensor.dtype != expected or tensor.device != x.device:
-        raise Fault(
+        raise Violation(
             f"{what}: {_short(tensor.dtype)} on {tensor.device} instead of {_short(expected)} on "
             f"{x.device}"
         )
@@ -275,7 +275,7 @@ def _not_rounded(trial: Trial) -> None:
         for size in (_FINE, _COARSE)
     )
     if coarse > base.numel() / 2 and fine < coarse / 10:
-        raise Fault(
+        raise Violation(
             f"an input that changes by {_COARSE:.0e} changes {int(coarse)} values, but by "
             f"{_FINE:.0e} only {int(fine)}: float64 is rounded to a coarser dtype on the way"
         )

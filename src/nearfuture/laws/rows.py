@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.broken import TOLERANCE, Fault, same
+from nearfuture.laws.broken import TOLERANCE, Violation, same
 from nearfuture.laws.drawing import interrupted
 from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
@@ -156,7 +156,7 @@ def _inactive(company: _Company) -> None:
     for chunk, (new, after) in steps:
         for b in (b for b, n in enumerate(chunk) if n == 0):
             if len(new[b]):
-                raise Fault(f"row {b} got no frame and emitted {len(new[b])}")
+                raise Violation(f"row {b} got no frame and emitted {len(new[b])}")
             for i, (leaf, was) in enumerate(zip(flatten(after), before, strict=True)):
                 names = ("after a step without frames", "before")
                 where = f"row {b} is inactive, tensor {i} of the state, "

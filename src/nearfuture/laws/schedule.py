@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from nearfuture.laws.broken import Fault
+from nearfuture.laws.broken import Violation
 from nearfuture.laws.drawing import partitions
 from nearfuture.laws.law import law
 from nearfuture.laws.stream import (
@@ -85,4 +85,4 @@ def _on_time(trial: Trial, cut: Partition, streams: bool) -> None:
 
 def _exactly(when: str, got: int, expected: int) -> None:
     if got != expected:
-        raise Fault(f"{when}: {got} outputs instead of {expected}")
+        raise Violation(f"{when}: {got} outputs instead of {expected}")

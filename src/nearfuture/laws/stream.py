@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from nearfuture.error import NearfutureError
-from nearfuture.laws.broken import Fault
+from nearfuture.laws.broken import Violation
 from nearfuture.layers import State, StreamingLayer
 
 Source: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
@@ -120,17 +120,17 @@ def whole(
 def rows(layer: StreamingLayer, y: Tensor, n: Tensor) -> list[Tensor]:
     """A batch as rows of valid frames, after a look at what every output must be like."""
     if n.dtype != torch.int64 or n.shape != y.shape[:1] or y.shape[2] != layer.output_size:
-        raise Fault(
+        raise Violation(
             f"outputs are (B, T, {layer.output_size}) with int64 lengths (B,), not "
             f"{tuple(y.shape)} with {n.dtype} lengths {tuple(n.shape)}"
         )
     if bool((n < 0).any() | (n > y.shape[1]).any()):
-        raise Fault(f"lengths {n.tolist()} do not fit {y.shape[1]} frames")
+        raise Violation(f"lengths {n.tolist()} do not fit {y.shape[1]} frames")
     beyond = torch.arange(y.shape[1], device=y.device) >= n[:, None]
     dirty = beyond[..., None] & (y != 0)
     if bool(dirty.any()):
         b, t, i = (int(index) for index in dirty.nonzero()[0])
-        raise Fault(
+        raise Violation(
             f"row {b}, frame {t}, feature {i} lies past the row's {int(n[b])} valid outputs and "
             f"is {y[b, t, i].item()!r} instead of 0"
         )

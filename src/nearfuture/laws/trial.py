@@ -20,7 +20,7 @@ from torch import Tensor
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NotStreamable
-from nearfuture.laws.broken import Fault, LawBroken
+from nearfuture.laws.broken import LawBroken, Violation
 from nearfuture.laws.drawing import smallest
 from nearfuture.laws.stream import Source, inputs, prepare
 from nearfuture.layers import StreamingLayer
@@ -157,45 +157,47 @@ class Trial:
         """Try the obvious cases, then drawn ones; report the smallest that raises.
 
         Args:
-            obeys: raises a `Fault` where a case breaks the law. Whatever else it raises, the layer
-                has raised, and breaks the law as well.
+            obeys: raises a `Violation` where a case breaks the law. Whatever else it raises comes
+                from the layer, which then breaks the law as well.
             obvious: cheap cases, in which most faults show at once.
             drawn: all cases.
             examples: how many of them.
             told: a case in words.
         """
 
-        def fault(case: Case) -> Fault | None:
-            return self._fault(lambda: obeys(case))
+        def violation(case: Case) -> Violation | None:
+            return self._violation(lambda: obeys(case))
 
-        plain = next((case for case in obvious if fault(case)), None)
+        plain = next((case for case in obvious if violation(case)), None)
         if plain is not None:
             examples = max(examples, _TO_SHRINK)
         case = plain
         if examples > 0:
-            found = smallest(drawn, lambda c: bool(fault(c)), seed=self.seed, examples=examples)
+            found = smallest(drawn, lambda c: bool(violation(c)), seed=self.seed, examples=examples)
             case = plain if found is None else found
         if case is None:
             return
-        broken = fault(case) or Fault("differs from one call to the next: there is hidden state")
+        broken = violation(case) or Violation(
+            "differs from one call to the next: there is hidden state"
+        )
         raise self.broken(f"{told(case)}, {broken}", str(broken)) from broken.__cause__
 
     def once(self, obeys: Callable[[], None]) -> None:
         """Judge what there are no cases of."""
-        broken = self._fault(obeys)
+        broken = self._violation(obeys)
         if broken:
             raise self.broken(str(broken)) from broken.__cause__
 
-    def _fault(self, obeys: Callable[[], None]) -> Fault | None:
+    def _violation(self, obeys: Callable[[], None]) -> Violation | None:
         """What is wrong, with the same random numbers for a layer that draws some."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             try:
                 obeys()
-            except Fault as found:
+            except Violation as found:
                 return found
             except Exception as error:
-                raised = Fault(f"the layer raises {_said(error)}")
+                raised = Violation(f"the layer raises {_said(error)}")
                 raised.__cause__ = error
                 return raised
         return None

@@ -1,4 +1,4 @@
-"""`nearfuture demo`: people and synthetic voices, heard live under every budget, then compared."""
+"""`nearfuture demo`: recordings played live to every budget, then budgets compared."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ _MORE = (
 
 @dataclass(frozen=True)
 class _Clip:
-    """A recording (n,) at a rate, who speaks in it, and what is said."""
+    """A recording (n,) at a rate, its text and its speaker."""
 
     samples: "NDArray[np.float32]"
     rate: int
@@ -61,16 +61,40 @@ class _Clip:
 
 @dataclass
 class _Figures:
-    """What one model did with one set of clips; times in ms, one of each a clip."""
+    """What one model did with one set of clips; times in ms, one of each per clip."""
 
     words: "ErrorRate"
     first_word_ms: list[float] = field(default_factory=list)
     final_ms: list[float] = field(default_factory=list)
     quantum_ms: list[float] = field(default_factory=list)
 
+    def add(self, clip: _Clip, text: str, *, first_word_ms: float, final_ms: float) -> None:
+        """Add the transcript of a clip, and its delays."""
+        from nearfuture.text import word_errors
+
+        self.words += word_errors(clip.text, text)
+        self.first_word_ms.append(first_word_ms)
+        self.final_ms.append(final_ms)
+
+    def row(self, frames: str, latency: str) -> tuple[str, ...]:
+        """The row of the table for a lookahead."""
+        import numpy as np
+
+        compute = "–"
+        if self.quantum_ms:
+            compute = f"{np.percentile(self.quantum_ms, 99):.1f} ms"
+        return (
+            frames,
+            latency,
+            f"{np.median(self.first_word_ms):+.0f} ms",
+            f"{np.median(self.final_ms):.1f} ms",
+            f"{100 * self.words.rate:.1f}",
+            compute,
+        )
+
 
 def demo() -> None:
-    """Play bundled recordings to every budget at once, then compare budgets with the twin."""
+    """Play bundled recordings to every budget at once, then compare the budgets with the twin."""
     from nearfuture.runtime import load
 
     console = Console()
@@ -94,7 +118,7 @@ def demo() -> None:
 
 
 def _bundled(folder: Path) -> dict[str, _Clip]:
-    """The clips of a folder by file name, as its manifest lists them."""
+    """Read the clips of a folder, by file name, as its manifest lists them."""
     from nearfuture.data import read_source
 
     clips = {}
@@ -106,7 +130,7 @@ def _bundled(folder: Path) -> dict[str, _Clip]:
 
 
 def _models(rate: int) -> "dict[str, Model]":
-    """A model for each budget, by the milliseconds it promises at this rate."""
+    """Load a model for each budget, by its worst latency at this rate."""
     from nearfuture.audio import LiveResampler
     from nearfuture.runtime import load
 
@@ -124,7 +148,7 @@ def _worst_ms(model: "Model", rate: int) -> float:
     return latency.worst_ms
 
 
-def _play(clip: _Clip, models: "Mapping[str, Model]", twin: "Model", console: Console) -> None:
+def _play(clip: _Clip, models: Mapping[str, "Model"], twin: "Model", console: Console) -> None:
     """Stream a clip to all models in real time, a line each; the final lines stay."""
     streams = {name: model.stream(rate=clip.rate) for name, model in models.items()}
     texts = dict.fromkeys((*streams, _BIDIRECTIONAL), Text())
@@ -146,7 +170,8 @@ def _play(clip: _Clip, models: "Mapping[str, Model]", twin: "Model", console: Co
         screen.update(_lanes(texts), refresh=True)
 
 
-def _lanes(texts: "Mapping[str, Text]") -> Table:
+def _lanes(texts: Mapping[str, Text]) -> Table:
+    """Show the text of each model in a line of its own."""
     table = Table.grid(padding=(0, 2))
     table.add_column(justify="right", style="cyan", no_wrap=True)
     for name, text in texts.items():
@@ -155,8 +180,6 @@ def _lanes(texts: "Mapping[str, Text]") -> Table:
 
 
 def _compare(name: str, clips: Sequence[_Clip], twin: "Model", console: Console) -> None:
-    import numpy as np
-
     table = Table(title=f"{name}: {len(clips)} recordings")
     table.add_column("τ", justify="right")
     for column in ("latency", "first word", "last text", "WER %", "compute"):
@@ -165,28 +188,14 @@ def _compare(name: str, clips: Sequence[_Clip], twin: "Model", console: Console)
     models = _models(max(clip.rate for clip in clips))
     for model in track(models.values(), description="streaming", console=console, transient=True):
         figures = _stream(model, clips, first_word_ends)
-        table.add_row(
-            str(model.budget.frames),
-            f"{_worst_ms(model, model.rate):g} ms",
-            f"{np.median(figures.first_word_ms):+.0f} ms",
-            f"{np.median(figures.final_ms):.1f} ms",
-            f"{100 * figures.words.rate:.1f}",
-            f"{np.percentile(figures.quantum_ms, 99):.1f} ms",
-        )
-    figures = _offline(twin, clips, first_word_ends)
-    table.add_row(
-        "∞",
-        "the end",
-        f"{np.median(figures.first_word_ms):+.0f} ms",
-        f"{np.median(figures.final_ms):.1f} ms",
-        f"{100 * figures.words.rate:.1f}",
-        "–",
-    )
+        latency = f"{_worst_ms(model, model.rate):g} ms"
+        table.add_row(*figures.row(str(model.budget.frames), latency))
+    table.add_row(*_offline(twin, clips, first_word_ends).row("∞", "the end"))
     console.print(table)
 
 
 def _first_word_end_ms(twin: "Model", clip: _Clip) -> float:
-    """Where the first word that is said ends, by forced alignment."""
+    """Find the end of the first word by forced alignment."""
     from nearfuture.decoding import align_words
 
     words = align_words(
@@ -201,42 +210,37 @@ def _first_word_end_ms(twin: "Model", clip: _Clip) -> float:
 
 def _stream(model: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[float]) -> _Figures:
     """Feed quantum by quantum, timing each; audio time counts as if it were played."""
-    from nearfuture.text import ErrorRate, word_errors
+    from nearfuture.text import ErrorRate
 
     figures = _Figures(ErrorRate())
     for clip, end_ms in zip(clips, first_word_ends, strict=True):
         stream = model.stream(rate=clip.rate)
         quantum = clip.rate * _QUANTUM_MS // 1000
-        heard = []  # the committed text, and the ms at which it was there
+        committed = []  # each text, and the ms at which it was there
         for start in range(0, len(clip.samples), quantum):
             began = time.perf_counter()
             events = stream.accept(clip.samples[start : start + quantum])
             took = 1000 * (time.perf_counter() - began)
             figures.quantum_ms.append(took)
             played = min(start + quantum, len(clip.samples))
-            heard += [(event.committed, 1000 * played / clip.rate + took) for event in events]
+            committed += [(event.committed, 1000 * played / clip.rate + took) for event in events]
         began = time.perf_counter()
-        final = stream.finish().committed
+        text = stream.finish().committed
         took = 1000 * (time.perf_counter() - began)
-        heard.append((final, clip.ms + took))
-        first = final.partition(" ")[0]
-        figures.first_word_ms.append(
-            next(ms for text, ms in heard if text.startswith(first)) - end_ms
-        )
-        figures.final_ms.append(took)
-        figures.words += word_errors(clip.text, final)
+        committed.append((text, clip.ms + took))
+        first_word = text.partition(" ")[0]
+        first_ms = next(ms for prefix, ms in committed if prefix.startswith(first_word))
+        figures.add(clip, text, first_word_ms=first_ms - end_ms, final_ms=took)
     return figures
 
 
 def _offline(twin: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[float]) -> _Figures:
-    from nearfuture.text import ErrorRate, word_errors
+    from nearfuture.text import ErrorRate
 
     figures = _Figures(ErrorRate())
     for clip, end_ms in zip(clips, first_word_ends, strict=True):
         began = time.perf_counter()
         text = twin.transcribe(clip.samples, clip.rate).text
         took = 1000 * (time.perf_counter() - began)
-        figures.final_ms.append(took)
-        figures.first_word_ms.append(clip.ms + took - end_ms)
-        figures.words += word_errors(clip.text, text)
+        figures.add(clip, text, first_word_ms=clip.ms + took - end_ms, final_ms=took)
     return figures

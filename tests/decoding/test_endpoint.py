@@ -5,7 +5,7 @@ import math
 import pytest
 
 from nearfuture.decoding import Endpoint
-from nearfuture.error import NearfutureError
+from tests.errors import refuses
 
 
 @pytest.mark.parametrize(
@@ -33,5 +33,5 @@ def test_a_long_utterance_ends_between_words_if_it_can(
     [(0, 20_000), (-1, 20_000), (800, 799), (800, math.inf), (math.nan, 800), (800, math.nan)],
 )
 def test_a_rule_that_makes_no_sense_is_refused(silence_ms: float, longest_ms: float) -> None:
-    with pytest.raises(NearfutureError, match="both are finite"):
+    with refuses("out_of_range", "silence_ms", f"{silence_ms:g}", f"{longest_ms:g}"):
         Endpoint(silence_ms, longest_ms)

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.text import ErrorRate, Pair, align, character_errors, word_errors
+from nearfuture.text import (
+    ErrorRate,
+    Pair,
+    character_errors,
+    edit_alignment,
+    word_errors,
+)
 
 short = st.text("ab c", max_size=7)
 law = settings(derandomize=True, max_examples=300, deadline=None)
@@ -35,7 +41,9 @@ def distance(reference: str, hypothesis: str) -> int:
 @law
 @given(short, short)
 def test_edits_are_the_fewest(reference: str, hypothesis: str) -> None:
-    assert ErrorRate.of(align(reference, hypothesis)).errors == distance(reference, hypothesis)
+    assert ErrorRate.of(edit_alignment(reference, hypothesis)).errors == distance(
+        reference, hypothesis
+    )
 
 
 def by_the_rule(reference: str, hypothesis: str) -> list[Pair]:
@@ -67,7 +75,7 @@ def test_of_several_shortest_alignments_the_rule_names_one(reference: str, hypot
     head = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], both)))
     rest = reference[head:], hypothesis[head:]
     same = [(symbol, symbol) for symbol in reference[:head]]
-    assert align(reference, hypothesis) == same + by_the_rule(*rest)
+    assert edit_alignment(reference, hypothesis) == same + by_the_rule(*rest)
 
 
 @pytest.mark.parametrize("symbols", ["ab", "abcdefghij"])
@@ -77,7 +85,7 @@ def test_many_columns_are_as_exact_as_few(symbols: str) -> None:
         reference, hypothesis = (
             first + "".join(rng.choices(symbols, k=rng.randrange(60, 140))) for first in "xy"
         )
-        assert align(reference, hypothesis) == by_the_rule(reference, hypothesis)
+        assert edit_alignment(reference, hypothesis) == by_the_rule(reference, hypothesis)
 
 
 def test_six_thousand_words_take_little_memory() -> None:
@@ -87,7 +95,7 @@ def test_six_thousand_words_take_little_memory() -> None:
     hypothesis[::7] = ["wrong"] * len(hypothesis[::7])
     tracemalloc.start()
     try:
-        errors = ErrorRate.of(align(reference, hypothesis))
+        errors = ErrorRate.of(edit_alignment(reference, hypothesis))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -98,7 +106,7 @@ def test_six_thousand_words_take_little_memory() -> None:
 @law
 @given(short, short)
 def test_alignment_reads_back_as_both_texts(reference: str, hypothesis: str) -> None:
-    pairs = align(reference, hypothesis)
+    pairs = edit_alignment(reference, hypothesis)
     assert "".join(said for said, _ in pairs if said is not None) == reference
     assert "".join(written for _, written in pairs if written is not None) == hypothesis
     assert (None, None) not in pairs
@@ -107,7 +115,7 @@ def test_alignment_reads_back_as_both_texts(reference: str, hypothesis: str) -> 
 @law
 @given(short, short)
 def test_counts_agree_with_the_lengths(reference: str, hypothesis: str) -> None:
-    errors = ErrorRate.of(align(reference, hypothesis))
+    errors = ErrorRate.of(edit_alignment(reference, hypothesis))
     assert errors.reference == len(reference)
     assert errors.reference - errors.deletions + errors.insertions == len(hypothesis)
     assert errors.errors == errors.substitutions + errors.deletions + errors.insertions
@@ -116,7 +124,9 @@ def test_counts_agree_with_the_lengths(reference: str, hypothesis: str) -> None:
 @law
 @given(short, short)
 def test_distance_is_symmetric(reference: str, hypothesis: str) -> None:
-    there, back = (ErrorRate.of(align(*p)) for p in [(reference, hypothesis)[::s] for s in (1, -1)])
+    there, back = (
+        ErrorRate.of(edit_alignment(*p)) for p in [(reference, hypothesis)[::s] for s in (1, -1)]
+    )
     assert there.errors == back.errors
 
 
@@ -170,7 +180,7 @@ def test_empty_reference_has_a_rate() -> None:
 def test_long_texts_are_no_trouble() -> None:
     reference = [str(n % 97) for n in range(1500)]
     hypothesis = [word for n, word in enumerate(reference) if n % 50 != 7]
-    errors = ErrorRate.of(align(reference, hypothesis))
+    errors = ErrorRate.of(edit_alignment(reference, hypothesis))
     assert errors == ErrorRate(deletions=30, reference=1500)
     same = ["word"] * 200_000
-    assert ErrorRate.of(align(same, same)).errors == 0
+    assert ErrorRate.of(edit_alignment(same, same)).errors == 0

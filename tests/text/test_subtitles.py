@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nearfuture.decoding import Word
-from nearfuture.text.subtitles import LONGEST_MS, MOST_CHARACTERS, PAUSE_MS, cues, srt, vtt
+from nearfuture.text.subtitles import CUE_PAUSE_MS, MAX_CUE_CHARACTERS, MAX_CUE_MS, cues, srt, vtt
 
 
 def spoken(*lasts: tuple[float, float, str]) -> list[Word]:
@@ -38,10 +38,10 @@ def test_every_word_is_in_one_cue_in_order(words: list[Word]) -> None:
 def test_cues_are_short_and_hold_no_pause(words: list[Word]) -> None:
     for cue in cues(words):
         if len(cue.words) > 1:
-            assert cue.end_ms - cue.start_ms <= LONGEST_MS
-            assert len(cue.text) <= MOST_CHARACTERS
+            assert cue.end_ms - cue.start_ms <= MAX_CUE_MS
+            assert len(cue.text) <= MAX_CUE_CHARACTERS
         for before, after in zip(cue.words, cue.words[1:], strict=False):
-            assert after.start_ms - before.end_ms < PAUSE_MS
+            assert after.start_ms - before.end_ms < CUE_PAUSE_MS
 
 
 def test_cues_break_nowhere_else() -> None:

@@ -214,7 +214,7 @@ def _aligner(form: str, results: ResultFiles) -> Process:
 def _formatted(
     form: str, recording: ReferencedRecording, words: Sequence["AlignedWord"], duration_ms: float
 ) -> str:
-    from nearfuture.text.timed import ctm, described, textgrid
+    from nearfuture.text.timed import ctm, textgrid, timed_json
 
     if form == "ctm":
         return "".join(ctm(words, name=recording.stem))
@@ -225,7 +225,7 @@ def _formatted(
         "file": recording.name,
         "text": " ".join(word.text for word in words),
         "words": [
-            described(word) | {"characters": list(map(described, word.characters))}
+            timed_json(word) | {"characters": list(map(timed_json, word.characters))}
             for word in words
         ],
         "audio_ms": round(duration_ms, 1),

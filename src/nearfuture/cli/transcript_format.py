@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nearfuture.text.subtitles import srt, vtt
-from nearfuture.text.timed import ctm, described, textgrid
+from nearfuture.text.timed import ctm, textgrid, timed_json
 
 if TYPE_CHECKING:
     from nearfuture.audio import AudioReader
@@ -90,7 +90,7 @@ class FormattedTranscript:
             "file": self.name,
             "text": transcription.text,
             "utterances": utterances,
-            "words": [described(word) for word in transcription.words],
+            "words": [timed_json(word) for word in transcription.words],
             "audio_ms": round(transcription.audio_ms, 1),
             "latency_ms": itemised,
         }

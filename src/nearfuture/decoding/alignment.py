@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from nearfuture.decoding.distribution import check_distributions, check_log_probs
 from nearfuture.decoding.trellis import best_path
+from nearfuture.decoding.word import Word
 from nearfuture.error import NearfutureError
 from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
 
 
 @dataclass(frozen=True)
 class AlignedToken:
-    """One symbol of the target and the frames that were given to it.
+    """One symbol of the target and its frames.
 
     Args:
         index: id of the symbol in the vocabulary.
@@ -61,22 +62,18 @@ class AlignedCharacter:
 
 
 @dataclass(frozen=True)
-class AlignedWord:
-    """One word of the text with its place in the audio; see `align_words`.
+class AlignedWord(Word):
+    """One word of a known text with its place in the audio; see `align_words`.
 
     Args:
         text: the word.
         start_ms: centre of the window of the first frame of its first character.
         end_ms: end of the last frame of its last character.
         confidence: in [0, 1], the geometric mean of the probabilities of its characters, over the
-            frames given to them.
+            frames of each.
         characters: of the word.
     """
 
-    text: str
-    start_ms: float
-    end_ms: float
-    confidence: float
     characters: tuple[AlignedCharacter, ...] = ()
 
 
@@ -110,8 +107,8 @@ def align(
 
     >>> best = [0, 1, 1, 0, 1, 2]
     >>> log_probs = np.log(np.full((6, 3), 0.1) + 0.7 * np.eye(3)[best])
-    >>> found = align(log_probs, [1, 1, 2])
-    >>> found.path.tolist(), [(token.first, token.last) for token in found.tokens]
+    >>> alignment = align(log_probs, [1, 1, 2])
+    >>> alignment.path.tolist(), [(token.first, token.last) for token in alignment.tokens]
     ([0, 1, 1, 0, 1, 2], [(1, 2), (4, 4), (5, 5)])
     >>> align(log_probs[:3], [1, 1, 2])
     Traceback (most recent call last):
@@ -133,7 +130,8 @@ def align(
     if score == -math.inf:
         raise NearfutureError(
             f"every path of {T} frames that spells these {len(symbols)} symbols has probability 0: "
-            f"the text says what the model holds to be impossible in this recording"
+            f"the model holds this text to be impossible in this recording",
+            parameter="target",
         )
     path = labels[states]
     frame_log_probs = values[np.arange(T), path]
@@ -164,7 +162,7 @@ def align_words(
         start = centre + frame · t_first            end = centre + frame · (t_last + ½)
         confidence = exp(mean over the frames of its characters of log p)
 
-    Times have the meaning of those of `nearfuture.decoding.words`, and words never overlap. A
+    Times have the meaning of those of `Detokenizer`, and words never overlap. A
     bidirectional model can write a character inside its sound; one that streams writes late, by its
     emission delay, and so are its times.
 
@@ -186,19 +184,19 @@ def align_words(
     ab 67.5 167.5 0.85
     a 267.5 287.5 0.85
     """
-    said = text.split()
-    found = align(log_probs, vocabulary.encode(" ".join(said)))
-    return words_of(found, said, frame_ms=frame_ms, centre_ms=centre_ms)
+    texts = text.split()
+    alignment = align(log_probs, vocabulary.encode(" ".join(texts)))
+    return aligned_words(alignment, texts, frame_ms=frame_ms, centre_ms=centre_ms)
 
 
-def words_of(
-    found: Alignment, said: Sequence[str], *, frame_ms: float, centre_ms: float
+def aligned_words(
+    alignment: Alignment, texts: Sequence[str], *, frame_ms: float, centre_ms: float
 ) -> tuple[AlignedWord, ...]:
-    """The words of an alignment of `" ".join(said)`."""
-    words, at = [], 0
-    for word in said:
-        tokens = found.tokens[at : at + len(word)]
-        at += len(word) + 1  # the space
+    """The words of an alignment of `" ".join(texts)`."""
+    words, first = [], 0
+    for word in texts:
+        tokens = alignment.tokens[first : first + len(word)]
+        first += len(word) + 1  # the space
         characters = tuple(
             AlignedCharacter(
                 text=character,
@@ -237,21 +235,25 @@ def _check(
     if log_probs.ndim != 2 or not ((blanks >= 0) & (blanks < log_probs.shape[1])).all():
         raise NearfutureError(
             f"log_probs has shape {log_probs.shape}: alignment takes (frames, vocabulary) of one "
-            f"recording, with the blank, {blank}, in the vocabulary"
+            f"recording, with the blank, {blank}, in the vocabulary",
+            parameter="log_probs",
         )
     T, V = log_probs.shape
     wrong = target[(target < 0) | (target >= V) | np.isin(target, blanks)]
     if len(wrong):
         raise NearfutureError(
             f"the target has the symbol {wrong[0]}: symbols go from 0 to {V - 1} without "
-            f"{blank}, the blank"
+            f"{blank}, the blank",
+            parameter="target",
         )
     needed = frames_needed(target.tolist())
     if needed > T:
         raise NearfutureError(
             f"{counted(T, 'frame')} cannot spell {counted(len(target), 'symbol')} with "
             f"{counted(needed - len(target), 'repeat')}, "
-            f"which need {needed}; use a longer recording or a shorter text"
+            f"which need {needed}; use a longer recording or a shorter text",
+            code="out_of_range",
+            parameter="target",
         )
     if distributed:
         check_distributions(log_probs)

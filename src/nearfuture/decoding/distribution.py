@@ -1,4 +1,4 @@
-"""Whether numbers are log-probabilities, which every confidence and every loss rests on.
+"""Checks that numbers are log-probabilities, on which every confidence and every loss rests.
 
 Shapes: `T` frames, `V` vocabulary with the blank.
 """
@@ -33,18 +33,20 @@ def check_log_probs(log_probs: NDArray[np.floating], *, first_frame: int = 0) ->
     nearfuture.error.NearfutureError: frame 1 has the value 0.9, and a log-probability is at most \
 0: pass natural logarithms of probabilities, e.g. a model's output through log_softmax
     """
-    fits = log_probs <= HIGHEST
-    if fits.all():
+    valid = log_probs <= HIGHEST
+    if valid.all():
         return
-    row = int(np.flatnonzero(~fits.all(axis=1))[0])
+    row = int(np.flatnonzero(~valid.all(axis=1))[0])
     frame, values = first_frame + row, log_probs[row]
     if np.isnan(values).any():
         raise NearfutureError(
-            f"log_probs has a NaN in frame {frame}: the model's output is broken there"
+            f"log_probs has a NaN in frame {frame}: the model's output is broken there",
+            parameter="log_probs",
         )
     raise NearfutureError(
         f"frame {frame} has the value {values.max():.3g}, and a log-probability is at most 0: pass "
-        f"natural logarithms of probabilities, e.g. a model's output through log_softmax"
+        f"natural logarithms of probabilities, e.g. a model's output through log_softmax",
+        parameter="log_probs",
     )
 
 
@@ -73,5 +75,6 @@ natural logarithms of probabilities, e.g. a model's output through log_softmax
         row = int(np.flatnonzero(wrong)[0])
         raise NearfutureError(
             f"the probabilities of frame {first_frame + row} add up to {sums[row]:.3g}, not to 1: "
-            f"pass natural logarithms of probabilities, e.g. a model's output through log_softmax"
+            f"pass natural logarithms of probabilities, e.g. a model's output through log_softmax",
+            parameter="log_probs",
         )

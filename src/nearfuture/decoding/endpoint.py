@@ -1,4 +1,4 @@
-"""Where one utterance ends and the next begins: a rule about silence, no model of its own."""
+"""Where one utterance ends and the next begins: a rule about silence, without a model."""
 
 from __future__ import annotations
 
@@ -39,9 +39,10 @@ class Endpoint:
     def __post_init__(self) -> None:
         if not (0 < self.silence_ms <= self.longest_ms and math.isfinite(self.longest_ms)):
             raise NearfutureError(
-                f"an utterance ends after silence_ms={self.silence_ms:g} of silence or "
-                f"longest_ms={self.longest_ms:g} of speech: both are finite, the first above 0 and "
-                f"not above the second"
+                f"`silence_ms` must be above 0 and at most `longest_ms`, both finite, not "
+                f"{self.silence_ms:g} and {self.longest_ms:g}",
+                code="out_of_range",
+                parameter="silence_ms",
             )
 
     def reached(self, *, speech_ms: float, silence_ms: float, between_words: bool) -> bool:

@@ -17,7 +17,7 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True)
 class Token:
-    """One symbol that was read, at the frame where its run begins.
+    """One symbol, at the frame where its run begins.
 
     Args:
         index: id of the symbol in the vocabulary; never the blank.
@@ -34,7 +34,7 @@ class Token:
 
 @dataclass(frozen=True)
 class GreedyState:
-    """All that greedy decoding remembers of a stream.
+    """The state of greedy decoding in a stream.
 
     Args:
         frames: frames seen so far.
@@ -97,13 +97,14 @@ class Greedy:
         if log_probs.ndim != 2 or not 0 <= self.blank < log_probs.shape[1]:
             raise NearfutureError(
                 f"log_probs has shape {log_probs.shape}: greedy decoding takes (frames, "
-                f"vocabulary) of one stream, with the blank, {self.blank}, in the vocabulary"
+                f"vocabulary) of one stream, with the blank, {self.blank}, in the vocabulary",
+                parameter="log_probs",
             )
         frames = len(log_probs)
         if frames == 0:
             return [], state
-        if frames == 1:  # what live streams do all day: a tenth of the work, the same values
-            return self._one(log_probs[0], state)
+        if frames == 1:  # as in every live stream: a tenth of the work, the same values
+            return self._step_frame(log_probs[0], state)
         check_distributions(log_probs, first_frame=state.frames)
         best = log_probs.argmax(axis=1)
         score = log_probs[np.arange(frames), best]
@@ -119,7 +120,7 @@ class Greedy:
         ]
         return tokens, GreedyState(state.frames + frames, int(best[-1]), int(silent[-1]))
 
-    def _one(
+    def _step_frame(
         self, log_probs: NDArray[np.floating], state: GreedyState
     ) -> tuple[list[Token], GreedyState]:
         best = int(log_probs.argmax())

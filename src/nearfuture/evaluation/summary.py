@@ -26,7 +26,7 @@ from nearfuture.evaluation.bootstrap import (
 from nearfuture.evaluation.results import Hypothesis, Result
 from nearfuture.runtime import Manifest
 from nearfuture.runtime.stream_config import with_resampler
-from nearfuture.text import ErrorRate, align
+from nearfuture.text import ErrorRate, edit_alignment
 
 By = Literal["utterance", "speaker"]
 """What the bootstrap draws."""
@@ -219,7 +219,9 @@ def match_words(reference: Sequence[Word], hypothesis: Sequence[Word]) -> list[t
     [('one', 'one')]
     """
     matches, i, j = [], 0, 0
-    for a, b in align([word.text for word in reference], [word.text for word in hypothesis]):
+    for a, b in edit_alignment(
+        [word.text for word in reference], [word.text for word in hypothesis]
+    ):
         if a is not None and a == b:
             matches.append((reference[i], hypothesis[j]))
         i += a is not None

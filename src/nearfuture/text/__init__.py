@@ -1,11 +1,16 @@
 """What is written: vocabularies, normalisation, word and character error rates."""
 
 from nearfuture.text.counting import counted
-from nearfuture.text.error_rate import ErrorRate, Pair, align, character_errors, word_errors
+from nearfuture.text.error_rate import (
+    ErrorRate,
+    Pair,
+    character_errors,
+    edit_alignment,
+    word_errors,
+)
 from nearfuture.text.joining import join_utterances
 from nearfuture.text.normalization import normalise
-from nearfuture.text.spelling import frames_needed
-from nearfuture.text.vocabulary import BLANK, SUM_TOLERANCE, Vocabulary
+from nearfuture.text.vocabulary import BLANK, SUM_TOLERANCE, Vocabulary, frames_needed
 
 __all__ = [
     "BLANK",
@@ -13,9 +18,9 @@ __all__ = [
     "ErrorRate",
     "Pair",
     "Vocabulary",
-    "align",
     "character_errors",
     "counted",
+    "edit_alignment",
     "frames_needed",
     "join_utterances",
     "normalise",

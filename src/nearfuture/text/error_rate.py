@@ -1,4 +1,4 @@
-"""Word and character error rates: the fewest edits between what was said and what was written."""
+"""Word and character error rates: the fewest edits between a reference and a hypothesis."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 Pair = tuple[str | None, str | None]
-"""One place of an alignment: (said, written); None where one side has nothing."""
+"""One place of an alignment: (reference, hypothesis); None where one side has nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,12 +17,12 @@ class ErrorRate:
         rate = (substitutions + deletions + insertions) / reference
 
     The rate of a sum weighs every reference symbol alike (micro-average). Against an empty
-    reference the rate is 0 if nothing was written and infinite otherwise. It may exceed 1.
+    reference the rate is 0 if the hypothesis is empty too and infinite otherwise. It may exceed 1.
 
     Args:
-        substitutions: reference symbols written as another symbol.
-        deletions: reference symbols not written.
-        insertions: symbols written that the reference lacks.
+        substitutions: reference symbols in whose place the hypothesis has another symbol.
+        deletions: reference symbols that the hypothesis lacks.
+        insertions: symbols of the hypothesis that the reference lacks.
         reference: symbols in the reference.
 
     >>> total = word_errors("one two", "one too") + word_errors("three", "three four")
@@ -39,16 +39,16 @@ class ErrorRate:
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> ErrorRate:
-        """The counts of an alignment made by `align`.
+        """The counts of an alignment made by `edit_alignment`.
 
-        >>> ErrorRate.of(align(["a", "b"], ["a"]))
+        >>> ErrorRate.of(edit_alignment(["a", "b"], ["a"]))
         ErrorRate(substitutions=0, deletions=1, insertions=0, reference=2)
         """
         return cls(
             substitutions=sum(None not in pair and pair[0] != pair[1] for pair in pairs),
-            deletions=sum(written is None for _, written in pairs),
-            insertions=sum(said is None for said, _ in pairs),
-            reference=sum(said is not None for said, _ in pairs),
+            deletions=sum(hyp is None for _, hyp in pairs),
+            insertions=sum(ref is None for ref, _ in pairs),
+            reference=sum(ref is not None for ref, _ in pairs),
         )
 
     @property
@@ -80,7 +80,7 @@ def word_errors(reference: str, hypothesis: str) -> ErrorRate:
     >>> word_errors("seven two zero", "seven too two zero")
     ErrorRate(substitutions=0, deletions=0, insertions=1, reference=3)
     """
-    return ErrorRate.of(align(reference.split(), hypothesis.split()))
+    return ErrorRate.of(edit_alignment(reference.split(), hypothesis.split()))
 
 
 def character_errors(reference: str, hypothesis: str) -> ErrorRate:
@@ -89,10 +89,10 @@ def character_errors(reference: str, hypothesis: str) -> ErrorRate:
     >>> character_errors("two zero", "too  zer").errors
     2
     """
-    return ErrorRate.of(align(" ".join(reference.split()), " ".join(hypothesis.split())))
+    return ErrorRate.of(edit_alignment(" ".join(reference.split()), " ".join(hypothesis.split())))
 
 
-def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
+def edit_alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
     """An alignment with the fewest substitutions, deletions and insertions, each of cost one.
 
         d(i, j) = min(d(i-1, j-1) + [r_i ≠ h_j],  d(i-1, j) + 1,  d(i, j-1) + 1)
@@ -103,8 +103,8 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
     lengths, R·H / 64 times a nanosecond or two; memory is that of a few columns, R·√H / 2 bytes.
 
     Args:
-        reference: `R` symbols that were said: a list of words, or a string for its characters.
-        hypothesis: `H` symbols that were written.
+        reference: `R` symbols: a list of words, or a string for its characters.
+        hypothesis: `H` symbols.
 
     Returns:
         The pairs in order; reading either side without its Nones gives the input back.
@@ -113,12 +113,12 @@ def align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
     after Hyyrö, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances",
     2003.
 
-    >>> for said, written in align("one two three".split(), "one tree four".split()):
-    ...     print(said, written)
+    >>> for ref, hyp in edit_alignment("one two three".split(), "one tree four".split()):
+    ...     print(ref, hyp)
     one one
     two tree
     three four
-    >>> align("ab", "b")
+    >>> edit_alignment("ab", "b")
     [('a', None), ('b', 'b')]
     """
     shorter = min(len(reference), len(hypothesis))
@@ -142,19 +142,19 @@ def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
     of `more` says that d(i, j) is d(i−1, j) + 1, of `less` that it is one less. The columns are
     kept only every √H symbols; each block of them is then computed again, from the last to the
     first, for the way back. For "ab" against "b", walking back from (2, 1): "b" is "b", a pair; at
-    (1, 0) nothing is left to be written, so "a" was deleted.
+    (1, 0) the hypothesis has no more symbols, so "a" was deleted.
     """
-    places: dict[str, int] = {}  # bit i - 1: whether this symbol was said there
-    for i, said in enumerate(reference):
-        places[said] = places.get(said, 0) | 1 << i
+    positions: dict[str, int] = {}  # bit i - 1: whether r_i is this symbol
+    for i, symbol in enumerate(reference):
+        positions[symbol] = positions.get(symbol, 0) | 1 << i
     mask = (1 << len(reference)) - 1
     block = math.isqrt(len(hypothesis)) + 1
 
-    def columns(more: int, less: int, written: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-        for symbol in written:
-            here = places.get(symbol, 0)
+    def columns(more: int, less: int, symbols: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+        for symbol in symbols:
+            equal = positions.get(symbol, 0)
             # Where d(i, j) is d(i-1, j-1), and no more.
-            same = ((((here & more) + more) ^ more) | here | less) & mask
+            same = ((((equal & more) + more) ^ more) | equal | less) & mask
             right = ((less | (mask & ~(same | more))) << 1) | 1  # d(i, j) is d(i, j-1) + 1
             more, less = (((same & more) << 1) | ~(same | right)) & mask, right & same & mask
             yield same, more, less
@@ -171,17 +171,17 @@ def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
         begin = block * (len(kept) - 1)
         table = list(columns(*kept.pop(), hypothesis[begin : begin + block]))
         while j > begin and i:
-            said, written = reference[i - 1], hypothesis[j - 1]
+            ref, hyp = reference[i - 1], hypothesis[j - 1]
             same, more, _ = table[j - 1 - begin]
-            if said == written or not same >> (i - 1) & 1:
-                pairs.append((said, written))
+            if ref == hyp or not same >> (i - 1) & 1:
+                pairs.append((ref, hyp))
                 i, j = i - 1, j - 1
             elif more >> (i - 1) & 1:
-                pairs.append((said, None))
+                pairs.append((ref, None))
                 i -= 1
             else:
-                pairs.append((None, written))
+                pairs.append((None, hyp))
                 j -= 1
-    pairs += [(said, None) for said in reversed(reference[:i])]
-    pairs += [(None, written) for written in reversed(hypothesis[:j])]
+    pairs += [(ref, None) for ref in reversed(reference[:i])]
+    pairs += [(None, hyp) for hyp in reversed(hypothesis[:j])]
     return pairs[::-1]

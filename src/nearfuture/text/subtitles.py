@@ -8,15 +8,15 @@ from html import escape
 
 from nearfuture.text.timed import Timed
 
-PAUSE_MS = 800.0
-LONGEST_MS = 7000.0
-MOST_CHARACTERS = 84
+CUE_PAUSE_MS = 800.0
+MAX_CUE_MS = 7000.0
+MAX_CUE_CHARACTERS = 84
 """Two lines of 42, as broadcasters do it."""
 
 
 @dataclass(frozen=True)
 class Cue:
-    """What is shown at once: one word or more, never none.
+    """The words that are shown at once, at least one.
 
     >>> from nearfuture.decoding import Word
     >>> Cue((Word("two", 80.0, 200.0, 0.9), Word("ten", 240.0, 400.0, 0.8))).text
@@ -52,14 +52,14 @@ def cues(words: Iterable[Timed]) -> Iterator[Cue]:
     ...                            Word("c", 1100, 1200, 1.0)])]
     ['a b', 'c']
     """
-    held: list[Timed] = []
+    shown: list[Timed] = []
     for word in words:
-        if held and _breaks(held, word):
-            yield Cue(tuple(held))
-            held = []
-        held.append(word)
-    if held:
-        yield Cue(tuple(held))
+        if shown and _breaks(shown, word):
+            yield Cue(tuple(shown))
+            shown = []
+        shown.append(word)
+    if shown:
+        yield Cue(tuple(shown))
 
 
 def srt(words: Iterable[Timed]) -> Iterator[str]:
@@ -86,12 +86,12 @@ def vtt(words: Iterable[Timed]) -> Iterator[str]:
         yield f"{times}\n{escape(cue.text, quote=False)}\n\n"
 
 
-def _breaks(held: Sequence[Timed], word: Timed) -> bool:
-    characters = sum(len(one.text) + 1 for one in held) + len(word.text)
+def _breaks(shown: Sequence[Timed], word: Timed) -> bool:
+    characters = sum(len(other.text) + 1 for other in shown) + len(word.text)
     return (
-        word.start_ms - held[-1].end_ms >= PAUSE_MS
-        or word.end_ms - held[0].start_ms > LONGEST_MS
-        or characters > MOST_CHARACTERS
+        word.start_ms - shown[-1].end_ms >= CUE_PAUSE_MS
+        or word.end_ms - shown[0].start_ms > MAX_CUE_MS
+        or characters > MAX_CUE_CHARACTERS
     )
 
 

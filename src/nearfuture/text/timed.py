@@ -1,4 +1,4 @@
-"""Words with times in the forms that other programs read: CTM, Praat's TextGrid, JSON."""
+"""Words with times in the formats of other programs: CTM, Praat's TextGrid, JSON."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ from typing import Any, Protocol
 
 
 class Timed(Protocol):
-    """Anything that is said at a time: a word, a character."""
+    """Text with a place in the audio: a word, a character."""
 
     @property
     def text(self) -> str:
-        """What is said."""
+        """The text itself."""
 
     @property
     def start_ms(self) -> float:
-        """Where it begins, in milliseconds."""
+        """Where the text begins, in milliseconds."""
 
     @property
     def end_ms(self) -> float:
-        """Where it ends, in milliseconds."""
+        """Where the text ends, in milliseconds."""
 
     @property
     def confidence(self) -> float:
-        """How sure the model is of it, in [0, 1]."""
+        """How sure the model is of the text, in [0, 1]."""
 
 
-def described(said: Timed) -> dict[str, Any]:
-    """What is said as plain values, as JSON lines have it.
+def timed_json(timed: Timed) -> dict[str, Any]:
+    """Text with its times as plain values, as JSON lines have it.
 
     >>> from types import SimpleNamespace as Word
-    >>> described(Word(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
+    >>> timed_json(Word(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
     {'text': 'zero', 'start_ms': 347.5, 'end_ms': 527.5, 'confidence': 0.9877}
     """
     return {
-        "text": said.text,
-        "start_ms": round(said.start_ms, 1),
-        "end_ms": round(said.end_ms, 1),
-        "confidence": round(said.confidence, 4),
+        "text": timed.text,
+        "start_ms": round(timed.start_ms, 1),
+        "end_ms": round(timed.end_ms, 1),
+        "confidence": round(timed.confidence, 4),
     }
 
 
@@ -69,10 +69,10 @@ def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[st
 def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str:
     """Interval tiers in Praat's long text form.
 
-    An interval tier has no holes: between what is said lie intervals without text.
+    An interval tier has no holes: between the words lie intervals without text.
 
     Args:
-        tiers: name → what is said, in the order of its times, without overlap.
+        tiers: name → words or characters, in the order of their times, without overlap.
         duration_ms: of the recording.
 
     Source: Praat manual, "TextGrid file formats"; seconds.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import string
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from nearfuture.error import NearfutureError
 
@@ -46,12 +47,14 @@ class Vocabulary:
             if not isinstance(symbol, str) or len(symbol) != 1:
                 raise NearfutureError(
                     f"symbol {number} of the vocabulary is {symbol!r}: each symbol must be one "
-                    "character"
+                    "character",
+                    parameter="symbols",
                 )
             if symbol in ids:
                 raise NearfutureError(
                     f"the vocabulary has {symbol!r} twice, as {ids[symbol]} and {number}: "
-                    "list each character once"
+                    "list each character once",
+                    parameter="symbols",
                 )
             ids[symbol] = number
         object.__setattr__(self, "_ids", ids)
@@ -89,10 +92,13 @@ class Vocabulary:
         try:
             symbols = json.loads(source)
         except json.JSONDecodeError as error:
-            raise NearfutureError(f"the vocabulary is not JSON: {error}") from error
+            raise NearfutureError(
+                f"the vocabulary is not JSON: {error}", parameter="source"
+            ) from error
         if not isinstance(symbols, list):
             raise NearfutureError(
-                f"the vocabulary must be a JSON list of characters, not {type(symbols).__name__}"
+                f"the vocabulary must be a JSON list of characters, not {type(symbols).__name__}",
+                parameter="source",
             )
         return cls(tuple(symbols))
 
@@ -123,7 +129,7 @@ vocabulary from the texts (Vocabulary.from_texts)
         try:
             return [self._ids[character] for character in text]
         except KeyError:
-            raise NearfutureError(self._unknown(text)) from None
+            raise NearfutureError(self._unknown(text), parameter="text") from None
 
     def decode(self, ids: Sequence[int]) -> str:
         """The characters of `ids`, one for each; the blank writes nothing.
@@ -140,7 +146,9 @@ vocabulary from the texts (Vocabulary.from_texts)
             if not 0 <= number < len(self):
                 raise NearfutureError(
                     f"id {number} at position {position} is outside this vocabulary: ids go from "
-                    f"0 (blank) to {len(self) - 1}; was it written with another vocabulary?"
+                    f"0 (blank) to {len(self) - 1}; was it written with another vocabulary?",
+                    code="out_of_range",
+                    parameter="ids",
                 )
         return "".join(self.symbols[number - 1] for number in ids if number != BLANK)
 
@@ -153,3 +161,17 @@ vocabulary from the texts (Vocabulary.from_texts)
             "characters: normalise the text first (nearfuture.text.normalise), or build the "
             "vocabulary from the texts (Vocabulary.from_texts)"
         )
+
+
+def frames_needed(target: Sequence[Hashable]) -> int:
+    """Fewest frames in which CTC can spell a target: its length plus its immediate repeats.
+
+    Two of the same symbol in a row need a blank between them (Graves et al. 2006).
+
+    Args:
+        target: ids of symbols, or characters.
+
+    >>> frames_needed([1, 1, 1]), frames_needed([1, 2, 1]), frames_needed("hello")
+    (5, 3, 6)
+    """
+    return len(target) + sum(a == b for a, b in pairwise(target))

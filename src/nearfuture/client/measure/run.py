@@ -17,7 +17,7 @@ from nearfuture.client.playback import Pacing
 from nearfuture.client.protocols import StreamProtocol
 from nearfuture.client.streaming import StreamOptions, Timing, stream_audio
 from nearfuture.error import NearfutureError
-from nearfuture.text.error_rate import align
+from nearfuture.text import edit_alignment
 
 RETRY_S = 0.5  # after a failure: a server that refuses is not stormed
 STAGGER_S = 1.0  # connections begin within so long: people do not begin to speak all at once
@@ -251,7 +251,7 @@ def _correct_words(
     """Yield end (ms), first and settled (s) of the words that are right and have known times."""
     words = timeline.words
     reference, displayed = iter(recording.words), iter(words)
-    for left, right in align(
+    for left, right in edit_alignment(
         [word.text for word in recording.words], [word.text for word in words]
     ):
         spoken = next(reference) if left is not None else None

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nearfuture.text import ErrorRate
-from nearfuture.text.error_rate import align
+from nearfuture.text import ErrorRate, edit_alignment
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +26,7 @@ class WordErrors:
     @classmethod
     def of(cls, reference: list[str], final: list[str]) -> WordErrors:
         """Return the edits between two lists of normalised words."""
-        pairs = align(reference, final)
+        pairs = edit_alignment(reference, final)
         inserted = [before is None for before, after in pairs if after is not None]
         return cls(edits=ErrorRate.of(pairs), repeated=_repeated(inserted, final))
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from nearfuture.audio import Audio
 from nearfuture.decoding import AlignedWord, align, greedy_text
-from nearfuture.decoding.alignment import words_of
+from nearfuture.decoding.alignment import aligned_words
 from nearfuture.decoding.distribution import check_distributions
 from nearfuture.text import BLANK, Vocabulary, character_errors
 
@@ -134,7 +134,7 @@ class AlignedRecording:
         return cls(
             log_probs=log_probs,
             path=np.where(alignment.path == blank_within, BLANK, alignment.path),
-            words=words_of(alignment, references, frame_ms=frame_ms, centre_ms=centre_ms),
+            words=aligned_words(alignment, references, frame_ms=frame_ms, centre_ms=centre_ms),
             first_frames=[alignment.tokens[at].first for at in begins[:-1]],
             last_frames=[alignment.tokens[at - 2].last for at in begins[1:]],
             emissions=emissions,

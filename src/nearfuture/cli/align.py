@@ -14,7 +14,7 @@ from rich.progress import track
 from nearfuture.cli.console import Console, complain
 from nearfuture.cli.flags import explain
 from nearfuture.cli.options import Flag
-from nearfuture.cli.reference import ReferencedRecording, referenced_recordings
+from nearfuture.cli.reference import Reference, references
 from nearfuture.cli.results import ResultFiles, choose_format
 from nearfuture.error import NearfutureError
 
@@ -125,7 +125,7 @@ def align(
             parameter="segment",
         )
     limits = cutting.segmentation()
-    recordings, failures = referenced_recordings(files or [], reference.text, reference.data)
+    recordings, failures = references(files or [], reference.text, reference.data)
     recognizer = load(model)
     _check_late(recognizer, late)
     shown = sys.stderr.isatty() and bool(output.out or segment)
@@ -144,15 +144,15 @@ def align(
                 process(recording, recognizer)
             except NearfutureError as error:
                 message = explain(error)
-                named = recording.name in message
-                failures.append(message if named else f"{recording.name}: {message}")
+                named = recording.cut.name in message
+                failures.append(message if named else f"{recording.cut.name}: {message}")
     for line in failures:
         complain(line)
     if failures:
         sys.exit(1)
 
 
-Process = Callable[[ReferencedRecording, "Model"], None]
+Process = Callable[[Reference, "Model"], None]
 
 
 def _check_late(model: "Model", late: bool) -> None:
@@ -175,7 +175,7 @@ def _check_late(model: "Model", late: bool) -> None:
         complain(f"{name} streams: times come late by its emission delay")
 
 
-def _text_of(recording: ReferencedRecording, model: "Model") -> str:
+def _text_of(recording: Reference, model: "Model") -> str:
     """Read the text, and check that the model can write it."""
     text, manifest = recording.text(), model.manifest
     if foreign := sorted(set(text) - set(manifest.vocabulary.symbols)):
@@ -194,9 +194,9 @@ def _text_of(recording: ReferencedRecording, model: "Model") -> str:
 def _aligner(form: str, results: ResultFiles) -> Process:
     from nearfuture.decoding import align_words
 
-    def process(recording: ReferencedRecording, model: "Model") -> None:
+    def process(recording: Reference, model: "Model") -> None:
         text = _text_of(recording, model)
-        audio = recording.audio()
+        audio = recording.cut.read()
         manifest = model.manifest
         words = align_words(
             model.log_probs(audio.samples, audio.rate),
@@ -205,14 +205,14 @@ def _aligner(form: str, results: ResultFiles) -> Process:
             frame_ms=manifest.frame_ms,
             centre_ms=manifest.centre_ms,
         )
-        with results.open(recording.name, recording.stem) as write:
+        with results.open(recording.cut.name, recording.stem) as write:
             write(_formatted(form, recording, words, 1000 * audio.seconds))
 
     return process
 
 
 def _formatted(
-    form: str, recording: ReferencedRecording, words: Sequence["AlignedWord"], duration_ms: float
+    form: str, recording: Reference, words: Sequence["AlignedWord"], duration_ms: float
 ) -> str:
     from nearfuture.text.timed import ctm, textgrid, timed_json
 
@@ -222,7 +222,7 @@ def _formatted(
         characters = [character for word in words for character in word.characters]
         return textgrid({"words": words, "characters": characters}, duration_ms=duration_ms)
     row = {
-        "file": recording.name,
+        "file": recording.cut.name,
         "text": " ".join(word.text for word in words),
         "words": [
             timed_json(word) | {"characters": list(map(timed_json, word.characters))}
@@ -241,9 +241,9 @@ def _segmenter(folder: Path, options: "SegmentationOptions") -> Process:
 
     target = SegmentFolder(folder)
 
-    def process(recording: ReferencedRecording, model: "Model") -> None:
+    def process(recording: Reference, model: "Model") -> None:
         text = _text_of(recording, model)
-        audio = recording.audio()
+        audio = recording.cut.read()
         manifest = model.manifest
         emissions = Emissions(
             log_probs=model.log_probs(audio.samples, audio.rate),
@@ -255,11 +255,11 @@ def _segmenter(folder: Path, options: "SegmentationOptions") -> Process:
         target.add(
             segments,
             audio,
-            source=recording.name,
+            source=recording.cut.name,
             stem=recording.stem,
-            speaker=recording.speaker,
+            speaker=recording.cut.speaker,
         )
-        print(f"{recording.name}: {_summary(segments)}", flush=True)
+        print(f"{recording.cut.name}: {_summary(segments)}", flush=True)
 
     return process
 

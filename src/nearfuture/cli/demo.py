@@ -1,7 +1,7 @@
 """`nearfuture demo`: recordings played live to every budget, then budgets compared."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.playback import in_real_time, styled
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +58,11 @@ class _Clip:
     @property
     def ms(self) -> float:
         return 1000 * len(self.samples) / self.rate
+
+    def quanta(self) -> "Iterator[NDArray[np.float32]]":
+        size = self.rate * _QUANTUM_MS // 1000
+        for start in range(0, len(self.samples), size):
+            yield self.samples[start : start + size]
 
 
 @dataclass
@@ -152,17 +158,11 @@ def _play(clip: _Clip, models: Mapping[str, "Model"], twin: "Model", console: Co
     """Stream a clip to all models in real time, a line each; the final lines stay."""
     streams = {name: model.stream(rate=clip.rate) for name, model in models.items()}
     texts = dict.fromkeys((*streams, _BIDIRECTIONAL), Text())
-    quantum = clip.rate * _QUANTUM_MS // 1000
     with Live(console=console, auto_refresh=False) as screen:
-        began = time.perf_counter()
-        for start in range(0, len(clip.samples), quantum):
-            played = min(start + quantum, len(clip.samples))
-            time.sleep(max(0.0, began + played / clip.rate - time.perf_counter()))
+        for quantum in in_real_time(clip.quanta(), clip.rate):
             for name, stream in streams.items():
-                for event in stream.accept(clip.samples[start:played]):
-                    texts[name] = Text.assemble(
-                        (event.committed, "bold"), (event.provisional, "dim italic")
-                    )
+                for event in stream.accept(quantum):
+                    texts[name] = styled(event)
             screen.update(_lanes(texts), refresh=True)
         for name, stream in streams.items():
             texts[name] = Text(stream.finish().committed, "bold")
@@ -215,14 +215,14 @@ def _stream(model: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[fl
     figures = _Figures(ErrorRate())
     for clip, end_ms in zip(clips, first_word_ends, strict=True):
         stream = model.stream(rate=clip.rate)
-        quantum = clip.rate * _QUANTUM_MS // 1000
         committed = []  # each text, and the ms at which it was there
-        for start in range(0, len(clip.samples), quantum):
+        played = 0
+        for quantum in clip.quanta():
             began = time.perf_counter()
-            events = stream.accept(clip.samples[start : start + quantum])
+            events = stream.accept(quantum)
             took = 1000 * (time.perf_counter() - began)
             figures.quantum_ms.append(took)
-            played = min(start + quantum, len(clip.samples))
+            played += len(quantum)
             committed += [(event.committed, 1000 * played / clip.rate + took) for event in events]
         began = time.perf_counter()
         text = stream.finish().committed

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,32 +11,41 @@ from nearfuture.cli.recordings import stems
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.audio import Audio
     from nearfuture.data import Cut
 
 
 @dataclass(frozen=True)
-class ReferencedRecording:
+class Reference:
     """A recording and its reference text, neither of which is read yet.
 
     Attributes:
-        name: The name of the recording in messages.
+        cut: The recording; its text is empty where it is beside the recording.
         stem: The stem of the files for it.
-        audio: Read the recording.
-        text: Read the text, in the characters of a vocabulary.
-        speaker: The speaker; empty where unknown.
+        given: The text that the command line gives instead, or the path of a text file.
     """
 
-    name: str
+    cut: "Cut"
     stem: str
-    audio: Callable[[], "Audio"]
-    text: Callable[[], str]
-    speaker: str = ""
+    given: str | None = None
+
+    def text(self) -> str:
+        """Read the text, normalised.
+
+        Raises:
+            NearfutureError: where it cannot be read, or has no words.
+        """
+        if self.cut.text:
+            return self.cut.text
+        if self.given is None:
+            return _read_text(self.cut.path.with_suffix(".txt"))
+        if self.given.lower().endswith(".txt") or os.path.isfile(self.given):
+            return _read_text(Path(self.given))
+        return _normalised(self.given, "`text`")
 
 
-def referenced_recordings(
+def references(
     files: Sequence[Path], text: str | None, data: Path | None
-) -> tuple[list[ReferencedRecording], list[str]]:
+) -> tuple[list[Reference], list[str]]:
     """List the recordings to align, and why others of the data set cannot be used.
 
     Args:
@@ -44,6 +53,8 @@ def referenced_recordings(
         text: The text of the one recording instead, or the path of its text file.
         data: A data set instead.
     """
+    from nearfuture.data import Cut, read_source
+
     if (data is None) == (not files):
         raise NearfutureError(
             "name recordings to align, or `data` SOURCE with them: one of both", code="conflict"
@@ -55,39 +66,18 @@ def referenced_recordings(
             code="conflict",
             parameter="text",
         )
-    if data is not None:
-        from nearfuture.data import read_source
-
-        source = read_source(data)
-        by_path = stems([cut.path for cut in source.cuts])
-        return [_of_cut(cut, by_path) for cut in source.cuts], list(source.problems)
-    by_path = stems(files)
-    return [_of_file(path, text, by_path) for path in files], []
-
-
-def _of_file(path: Path, text: str | None, by_path: Mapping[Path, str]) -> ReferencedRecording:
-    from nearfuture.audio import read
-
-    def reference() -> str:
-        if text is None:
-            return _read_text(path.with_suffix(".txt"))
-        is_file = text.lower().endswith(".txt") or os.path.isfile(text)
-        return _read_text(Path(text)) if is_file else _normalised(text, "`text`")
-
-    return ReferencedRecording(
-        name=str(path), stem=by_path[path], audio=lambda: read(path), text=reference
-    )
-
-
-def _of_cut(cut: "Cut", by_path: Mapping[Path, str]) -> ReferencedRecording:
-    whole = cut.name == str(cut.path)
-    return ReferencedRecording(
-        name=cut.name,
-        stem=by_path[cut.path] if whole else re.sub(r"[^\w.-]+", "_", Path(cut.name).name),
-        audio=cut.read,
-        text=lambda: cut.text,
-        speaker=cut.speaker,
-    )
+    if data is None:
+        by_path = stems(files)
+        cuts = [Cut(name=str(path), path=path, text="") for path in files]
+        return [Reference(cut, by_path[cut.path], text) for cut in cuts], []
+    source = read_source(data)
+    by_path = stems(cut.path for cut in source.cuts)
+    listed = []
+    for cut in source.cuts:
+        is_part = cut.name != str(cut.path)
+        part = re.sub(r"[^\w.-]+", "_", Path(cut.name).name)
+        listed.append(Reference(cut, part if is_part else by_path[cut.path]))
+    return listed, list(source.problems)
 
 
 def _read_text(path: Path) -> str:

@@ -2,7 +2,6 @@
 
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from nearfuture.cli.console import Console, complain
 from nearfuture.cli.flags import explain
 from nearfuture.cli.listen import interruptible
 from nearfuture.cli.options import Flag, ModelOptions
+from nearfuture.cli.playback import in_real_time, styled
 from nearfuture.cli.progress import ReadingProgress, clock
 from nearfuture.cli.recordings import NamedRecording, named_recordings
 from nearfuture.cli.results import ResultFiles, choose_format
@@ -205,7 +205,7 @@ def _with_name(recording: NamedRecording, error: NearfutureError) -> str:
 
 
 def _play(model: "Model", audio: _InterruptibleAudio, console: Console, *, title: str) -> None:
-    """Stream a recording in real time, showing committed text bold and provisional text dim.
+    """Stream a recording in real time, and show its text as it grows.
 
     An utterance that has ended stays on the screen. Where there is no terminal to repaint, nothing
     else is printed.
@@ -222,12 +222,10 @@ def _play(model: "Model", audio: _InterruptibleAudio, console: Console, *, title
 
     console.print(Text(title, style="cyan"))
     with Live(console=console, auto_refresh=False, transient=True) as screen:
-        began = time.perf_counter()
         text = Text()
-        for block in audio.blocks():
-            time.sleep(max(0.0, began + audio.seconds - time.perf_counter()))
+        for block in in_real_time(audio.blocks(), audio.reader.rate):
             for event in stream.accept(block):
-                text = Text.assemble((event.committed, "bold"), (event.provisional, "dim italic"))
+                text = styled(event)
                 if event.ends:
                     print_utterance(event.committed)
                     text = Text()

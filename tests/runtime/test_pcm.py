@@ -22,7 +22,7 @@ def test_any_partition_gives_the_same_quanta(samples: int, rate: int, sizes: lis
     cut, state, at = [], quanta.start(), 0
     for size in [*sizes, samples]:
         part, state = quanta.step(sound[at : at + size], state)
-        assert len(state.held) < QUANTUM
+        assert len(state.rest) < QUANTUM
         cut += part
         at += size
     cut += quanta.finish(state)

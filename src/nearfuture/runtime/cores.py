@@ -1,4 +1,4 @@
-"""How many threads pay on this machine: the physical cores this process may use."""
+"""How many threads are worth it on this machine: the physical cores this process may use."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def _siblings(cpus: Path, cpu: int) -> str:
 
 def _quota(groups: Path) -> float:
     """Processors' worth of time this process may take; infinite where nothing limits it."""
-    one, two = groups / "cpu", groups / "cpu.max"
+    v1, v2 = groups / "cpu", groups / "cpu.max"  # the two versions of control groups
     try:
-        if two.exists():
-            quota, period = two.read_text("ascii").split()
+        if v2.exists():
+            quota, period = v2.read_text("ascii").split()
         else:
-            quota = (one / "cpu.cfs_quota_us").read_text("ascii")
-            period = (one / "cpu.cfs_period_us").read_text("ascii")
+            quota = (v1 / "cpu.cfs_quota_us").read_text("ascii")
+            period = (v1 / "cpu.cfs_period_us").read_text("ascii")
         share = float(quota) / float(period)  # "max", or -1, is no limit
     except (OSError, ValueError, ZeroDivisionError):
         return math.inf

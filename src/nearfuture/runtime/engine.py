@@ -1,4 +1,4 @@
-"""The graphs of a bundle, run: many streams at once, each a row, none of which notices the others.
+"""Runs the graphs of a bundle: many streams at once, each a row, none of which changes another.
 
 Shapes: `B` rows, `Q` samples of a quantum, `V` vocabulary, `T` frames that one call can emit.
 """
@@ -35,11 +35,11 @@ class Engine:
     Args:
         bundle: of a streaming model.
         threads: of one call; more than one pays only for wide models.
-        precision: `float32`, or a low precision that the bundle has twins of its graphs in; `auto`
-            is the fastest of them that this processor offers.
+        precision: `float32`, or a low precision that the bundle has quantized graphs in; `auto` is
+            the fastest of them that this processor offers.
 
     Attributes:
-        precision: the one that runs.
+        precision: of the graphs that run.
         heads: the lookahead τ of each, in frames.
         quantum_samples: Q, the most samples a row may advance in one step.
 
@@ -53,23 +53,23 @@ class Engine:
     def __init__(self, bundle: Bundle, *, threads: int = 1, precision: str = FLOAT32) -> None:
         refuse_bidirectional(bundle)
         self.precision = choose_precision(bundle, precision)
-        self._step = self._open(bundle, graph_name("step.onnx", self.precision), threads)
-        self._finish = self._open(bundle, graph_name("finish.onnx", self.precision), threads)
+        self._step = _session(bundle, graph_name("step.onnx", self.precision), threads)
+        self._finish = _session(bundle, graph_name("finish.onnx", self.precision), threads)
         try:
-            about = self._step.get_modelmeta().custom_metadata_map
-            self._leaves = json.loads(about["nearfuture.state"])
-            self.heads: tuple[int, ...] = tuple(json.loads(about["nearfuture.heads"]))
-            self.quantum_samples = int(about["nearfuture.quantum_samples"])
+            metadata = self._step.get_modelmeta().custom_metadata_map
+            self._leaves = json.loads(metadata["nearfuture.state"])
+            self.heads: tuple[int, ...] = tuple(json.loads(metadata["nearfuture.heads"]))
+            self.quantum_samples = int(metadata["nearfuture.quantum_samples"])
         except (KeyError, ValueError) as error:
-            raise NearfutureError(f"step.onnx does not describe its own state: {error}") from error
+            raise NearfutureError(
+                f"step.onnx does not describe its own state: {error}", code="damaged"
+            ) from error
         if self.heads != tuple(bundle.manifest.heads):
             raise NearfutureError(
-                f"step.onnx has heads {self.heads}, but model.json {tuple(bundle.manifest.heads)}"
+                f"step.onnx has heads {self.heads}, but model.json {tuple(bundle.manifest.heads)}",
+                code="damaged",
             )
         self._tail_inputs = [value.name for value in self._finish.get_inputs()]
-
-    def _open(self, bundle: Bundle, name: str, threads: int) -> Any:
-        return _session(bundle, name, threads)
 
     def start(self, rows: int) -> State:
         """The state of `rows` streams that have not begun."""
@@ -93,11 +93,11 @@ class Engine:
         """
         results = self._step.run(None, {"pcm": pcm[:, :, None], "lengths": lengths, **state})
         outputs = self._outputs(results)
-        moved = results[2 * len(self.heads) :]
-        return outputs, {leaf["name"]: x for leaf, x in zip(self._leaves, moved, strict=True)}
+        leaves = results[2 * len(self.heads) :]
+        return outputs, {leaf["name"]: x for leaf, x in zip(self._leaves, leaves, strict=True)}
 
     def finish(self, state: State) -> Outputs:
-        """What every row still had to say when its stream ends here; the state is spent."""
+        """The tail of every row, whose stream ends here; the state is spent."""
         return self._outputs(
             self._finish.run(None, {name: state[name] for name in self._tail_inputs})
         )
@@ -119,7 +119,9 @@ class OfflineEngine:
 
     def __init__(self, bundle: Bundle, *, threads: int = 1) -> None:
         if bundle.manifest.kind != "bidirectional":
-            raise NearfutureError(f"{bundle.manifest.name} is a streaming model: use Engine")
+            raise NearfutureError(
+                f"{bundle.manifest.name} is a streaming model: use Engine", code="unsupported"
+            )
         self._session = _session(bundle, "offline.onnx", threads)
 
     def run(
@@ -144,7 +146,7 @@ def row(outputs: Outputs, b: int) -> dict[int, NDArray[np.float32]]:
 
 
 def refuse_bidirectional(bundle: Bundle) -> None:
-    """Raise `NotStreamable` for a model that hears the whole recording first."""
+    """Raise `NotStreamable` for a model that needs the whole recording."""
     if bundle.manifest.kind == "bidirectional":
         name = bundle.manifest.name
         raise NotStreamable(
@@ -155,11 +157,11 @@ def refuse_bidirectional(bundle: Bundle) -> None:
 
 
 def choose_precision(bundle: Bundle, precision: str) -> str:
-    """The precision of a bundle's graphs that runs where this one is asked for.
+    """The precision of a bundle's graphs for a requested one, which may be `auto`.
 
     Raises:
-        UnsupportedPrecision: for one that this processor does not offer.
-        NearfutureError: for one that the bundle does not have.
+        UnsupportedPrecision: where this processor does not offer the precision.
+        NearfutureError: where the bundle does not have it.
     """
     manifest = bundle.manifest
     if precision == AUTO:
@@ -167,7 +169,7 @@ def choose_precision(bundle: Bundle, precision: str) -> str:
     refuse_unsupported(precision)
     if precision in (FLOAT32, *manifest.precisions):
         return precision
-    there = ", ".join((FLOAT32, *manifest.precisions))
+    available = ", ".join((FLOAT32, *manifest.precisions))
     command = f"nearfuture quantize {shlex.quote(bundle.source)} --precision {precision}"
     if manifest.kind != "streaming":
         way_out = "only streaming models have others"
@@ -176,7 +178,9 @@ def choose_precision(bundle: Bundle, precision: str) -> str:
     else:  # it came with this package, or from a zip file, and stays as it is
         way_out = f"make a copy that has it with: {command} --to FOLDER"
     raise NearfutureError(
-        f"{manifest.name} has no graphs in {precision!r}, only in {there}: {way_out}"
+        f"{manifest.name} has no graphs in {precision!r}, only in {available}: {way_out}",
+        code="unsupported",
+        parameter="precision",
     )
 
 
@@ -188,5 +192,5 @@ def _session(bundle: Bundle, name: str, threads: int) -> ort.InferenceSession:
     except Exception as error:  # ONNX Runtime's errors have no base class of their own
         reason = " ".join(str(error).split())
         raise NearfutureError(
-            f"{name} of {bundle.manifest.name} cannot be run: {reason}"
+            f"{name} of {bundle.manifest.name} cannot be run: {reason}", code="damaged"
         ) from error

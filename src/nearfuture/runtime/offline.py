@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from nearfuture.runtime.engine import OfflineEngine
 from nearfuture.runtime.manifest import Manifest
 
-# A recording is heard at once up to this length, and a longer one in windows of it with so much
-# more of the recording on both sides.
+# A recording is computed at once up to this length, and a longer one in windows of this length with
+# so much context on both sides.
 _WINDOW_S, _CONTEXT_S = 180.0, 20.0
 
 
@@ -30,30 +30,29 @@ def offline_log_probs(
     """
     stride = manifest.frame_ms * manifest.rate / 1000
     if not stride.is_integer():  # no window begins where a frame does
-        yield _log_probs(engine, _joined(list(blocks)))
+        yield _log_probs(engine, _concatenate(list(blocks)))
         return
     window, context = (
         round(1000 * seconds / manifest.frame_ms) for seconds in (_WINDOW_S, _CONTEXT_S)
     )
     hop = int(stride)
     reach = (window + context) * hop  # samples from the start of a window to its context
-    held: list[NDArray[np.float32]] = []
-    before = 0  # frames of context in front of the window at hand
-    waiting = 0  # samples from its beginning on
+    kept: list[NDArray[np.float32]] = []  # from the context in front of the window on
+    before = 0  # frames of that context
+    waiting = 0  # samples from the beginning of the window on
 
     def next_window() -> NDArray[np.float32]:
-        """Hear the window at hand, and keep what the following one needs."""
+        """Compute the window at hand, and keep what the following one needs."""
         nonlocal before, waiting
-        samples = _joined(held)
-        log_probs = _log_probs(engine, samples[: before * hop + reach])
-        heard = log_probs[before : before + window]
+        samples = _concatenate(kept)
+        log_probs = _log_probs(engine, samples[: before * hop + reach])[before : before + window]
         waiting -= window * hop
         before = min(context, before + window)
-        held[:] = [samples[max(0, len(samples) - waiting - before * hop) :].copy()]
-        return heard
+        kept[:] = [samples[max(0, len(samples) - waiting - before * hop) :].copy()]
+        return log_probs
 
     for block in blocks:
-        held.append(block)
+        kept.append(block)
         waiting += len(block)
         while waiting > reach:
             yield next_window()
@@ -67,5 +66,5 @@ def _log_probs(engine: OfflineEngine, samples: NDArray[np.float32]) -> NDArray[n
     return log_probs[0, : frames[0]]
 
 
-def _joined(blocks: list[NDArray[np.float32]]) -> NDArray[np.float32]:
+def _concatenate(blocks: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     return np.concatenate(blocks) if blocks else np.zeros(0, np.float32)

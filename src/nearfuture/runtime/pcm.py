@@ -1,4 +1,4 @@
-"""Samples as they come, at any rate and in chunks of any size, cut into the quanta of a model."""
+"""Samples at any rate and in chunks of any size, resampled and cut into the quanta of a model."""
 
 from __future__ import annotations
 
@@ -27,14 +27,16 @@ def as_samples(samples: ArrayLike) -> NDArray[np.float32]:
     array = np.asarray(samples)
     if array.ndim != 1:
         raise NearfutureError(
-            f"samples have shape {array.shape}: one channel, shape (samples,), is wanted; average "
-            f"the channels first"
+            f"`samples` must be one channel, shape (samples,), not {array.shape}: average the "
+            f"channels first",
+            parameter="samples",
         )
     if array.dtype == np.int16:
         return array.astype(np.float32) / np.float32(32768)
     if not np.issubdtype(array.dtype, np.floating):
         raise NearfutureError(
-            f"samples are {array.dtype}: floating point in [-1, 1] or int16 is wanted"
+            f"`samples` must be floating point in [-1, 1] or int16, not {array.dtype}",
+            parameter="samples",
         )
     check_levels(array)
     return array.astype(np.float32, copy=False)
@@ -42,16 +44,16 @@ def as_samples(samples: ArrayLike) -> NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class QuantaState:
-    """What waits to become a quantum.
+    """The samples of a stream that are not in a quantum yet.
 
     Attributes:
         resampler: input that the resampler still needs.
-        held: samples at the model's rate, fewer than one quantum.
+        rest: samples at the model's rate, fewer than one quantum.
         begun: whether the first quantum has been cut.
     """
 
     resampler: ResamplerState
-    held: NDArray[np.float32]
+    rest: NDArray[np.float32]
     begun: bool
 
 
@@ -65,8 +67,8 @@ class Quanta:
         first_samples: of the first.
 
     >>> quanta = Quanta(8000, 8000, quantum_samples=320, first_samples=120)
-    >>> cut, state = quanta.step(np.zeros(500, np.float32), quanta.start())
-    >>> [len(q) for q in cut], [len(q) for q in quanta.finish(state)]
+    >>> complete, state = quanta.step(np.zeros(500, np.float32), quanta.start())
+    >>> [len(q) for q in complete], [len(q) for q in quanta.finish(state)]
     ([120, 320], [60])
     """
 
@@ -81,23 +83,23 @@ class Quanta:
 
     def step(self, samples: NDArray[np.float32], state: QuantaState) -> tuple[_Quanta, QuantaState]:
         """The quanta that these samples complete, and the state after them."""
-        fresh, resampler = self.resampler.step(samples, state.resampler)
-        cut, held = self._cut(np.concatenate((state.held, fresh)), state.begun)
-        return cut, QuantaState(resampler, held.copy(), state.begun or bool(cut))
+        resampled, resampler = self.resampler.step(samples, state.resampler)
+        quanta, rest = self._cut(np.concatenate((state.rest, resampled)), state.begun)
+        return quanta, QuantaState(resampler, rest.copy(), state.begun or bool(quanta))
 
     def finish(self, state: QuantaState) -> _Quanta:
-        """The quanta that are left when the stream ends; the last may be incomplete."""
-        fresh = self.resampler.finish(state.resampler)
-        cut, held = self._cut(np.concatenate((state.held, fresh)), state.begun)
-        return [*cut, held] if len(held) else cut
+        """The quanta that remain when the stream ends; the last may be incomplete."""
+        resampled = self.resampler.finish(state.resampler)
+        quanta, rest = self._cut(np.concatenate((state.rest, resampled)), state.begun)
+        return [*quanta, rest] if len(rest) else quanta
 
     def _cut(
         self, samples: NDArray[np.float32], begun: bool
     ) -> tuple[_Quanta, NDArray[np.float32]]:
-        cut = []
+        quanta = []
         size = self.quantum_samples if begun else self.first_samples
         while len(samples) >= size:
-            cut.append(samples[:size])
+            quanta.append(samples[:size])
             samples = samples[size:]
             size = self.quantum_samples
-        return cut, samples
+        return quanta, samples

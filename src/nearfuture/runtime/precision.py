@@ -1,4 +1,4 @@
-"""How far a low-precision twin of a model's graphs is from the graphs in float32."""
+"""How far the quantized graphs of a model are from those in float32."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FLOAT32 = "float32"
 """The precision that every bundle has."""
 
 LOW_PRECISIONS = ("int8", "int4")
-"""Those that twins can be made in, the fastest for many streams first."""
+"""The precisions of quantized graphs, the fastest for many streams first."""
 
 _NAME = re.compile(r"[a-z][a-z0-9]*")
 
@@ -28,17 +28,16 @@ def graph_name(name: str, precision: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Precision:
-    """The error of a low-precision twin beside float32, over every head and frame of some audio.
+    """The error of quantized graphs against float32, over every head and frame of some audio.
 
     Attributes:
         worst: the largest difference of a log-probability.
-        mean: the mean one.
+        mean: the mean difference.
         changed_percent: frames in which another symbol is the most probable.
         frames: how many were compared.
-        cer: the twin's character error rate, from 0, with its largest lookahead; None without
-            texts.
+        cer: the character error rate, from 0, with the largest lookahead; None without texts.
         float32_cer: that of float32.
-        audio: what was heard: what the scales were calibrated on, and what this was measured on.
+        audio: what the scales were calibrated on, and what this was measured on.
 
     >>> error = Precision(worst=0.5, mean=0.01, changed_percent=0.2, frames=900, audio="noise")
     >>> Precision.from_json("int8", error.to_json()) == error
@@ -66,14 +65,13 @@ class Precision:
         """
         if name == FLOAT32 or not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name for a low precision")
-        rates = (values["cer"], values["float32_cer"])
         return cls(
             worst=_amount(values["worst"]),
             mean=_amount(values["mean"]),
             changed_percent=_amount(values["changed_percent"]),
             frames=int(values["frames"]),
-            cer=None if rates[0] is None else _amount(rates[0]),
-            float32_cer=None if rates[1] is None else _amount(rates[1]),
+            cer=_amount_or_none(values["cer"]),
+            float32_cer=_amount_or_none(values["float32_cer"]),
             audio=str(values["audio"]),
         )
 
@@ -83,3 +81,7 @@ def _amount(value: Any) -> float:
     if not (math.isfinite(number) and number >= 0):
         raise ValueError(f"an error is a finite number from 0, not {value!r}")
     return number
+
+
+def _amount_or_none(value: Any) -> float | None:
+    return None if value is None else _amount(value)

@@ -1,7 +1,7 @@
-"""Which low precisions keep their promise on this processor: asked once, said by name.
+"""Which low precisions keep rows independent on this processor.
 
 ONNX Runtime has other kernels for other processors. One that sums a lone row in another order than
-the same row of a batch breaks the law that rows are strangers, and only running it tells. So one
+the same row of a batch breaks the law that rows are strangers, and only a run shows that. So one
 product for each low precision is run, `rows.onnx`: rows alone, then beside others, bit for bit.
 
 Shapes: `B` rows, `K` features in.
@@ -21,7 +21,7 @@ from nearfuture.runtime.precision import FLOAT32, LOW_PRECISIONS
 from nearfuture.runtime.session import session_options
 
 AUTO = "auto"
-"""Stands for a precision that this processor offers."""
+"""The fastest precision that this processor offers."""
 
 PRODUCTS = Path(__file__).with_name("rows.onnx")
 """One product for each low precision, with the precision's name as that of its output."""
@@ -30,7 +30,9 @@ _BATCHES = (2, 3, 4, 5, 7, 8, 16, 33)
 
 
 class UnsupportedPrecision(NearfutureError):  # noqa: N818 - what it says, not that it failed
-    """In this precision rows are no strangers on this processor, so that it is not offered here."""
+    """A precision in which rows change each other on this processor, so that it is not offered."""
+
+    code = "unsupported"
 
     code = "unsupported"
 
@@ -56,28 +58,29 @@ def row_independent(graph: Path) -> list[str]:
     session = ort.InferenceSession(
         str(graph), session_options(1), providers=["CPUExecutionProvider"]
     )
-    (given,) = session.get_inputs()
+    (inputs,) = session.get_inputs()
     random = np.random.default_rng(0)
-    x = random.uniform(-1, 1, (max(_BATCHES), given.shape[1])).astype(np.float32)
-    names = [value.name for value in session.get_outputs()]
-    alone = [session.run(None, {given.name: x[b : b + 1]}) for b in range(len(x))]
-    same = dict.fromkeys(names, True)
-    for batch in _BATCHES:
-        together = session.run(None, {given.name: x[:batch]})
-        for place, name in enumerate(names):
-            expected = np.concatenate([alone[b][place] for b in range(batch)])
-            same[name] &= np.array_equal(together[place], expected)
-    return [name for name in names if same[name]]
+    x = random.uniform(-1, 1, (max(_BATCHES), inputs.shape[1])).astype(np.float32)
+    names = [output.name for output in session.get_outputs()]
+    single = [session.run(None, {inputs.name: x[b : b + 1]}) for b in range(len(x))]
+    independent = dict.fromkeys(names, True)
+    for size in _BATCHES:
+        batch = session.run(None, {inputs.name: x[:size]})
+        for i, name in enumerate(names):
+            expected = np.concatenate([outputs[i] for outputs in single[:size]])
+            independent[name] &= np.array_equal(batch[i], expected)
+    return [name for name in names if independent[name]]
 
 
 def refuse_unsupported(precision: str) -> None:
-    """Raise `UnsupportedPrecision` for one that is known, but breaks its promise here."""
+    """Raise `UnsupportedPrecision` for a low precision that this processor does not offer."""
     if precision not in LOW_PRECISIONS or precision in offered():
         return
     raise UnsupportedPrecision(
         f"{precision} is not offered on this processor: ONNX Runtime has no kernel for it here "
         f"that gives a stream the same results whatever streams are beside it; choose "
-        f"{' or '.join(reversed(offered()))}, or let {AUTO!r} choose"
+        f"{' or '.join(reversed(offered()))}, or let {AUTO!r} choose",
+        parameter="precision",
     )
 
 
@@ -87,5 +90,5 @@ def fastest(precisions: Collection[str]) -> str:
     >>> fastest([])
     'float32'
     """
-    here = (one for one in LOW_PRECISIONS if one in precisions and one in offered())
-    return next(here, FLOAT32)
+    both = (name for name in LOW_PRECISIONS if name in precisions and name in offered())
+    return next(both, FLOAT32)

@@ -293,7 +293,7 @@ def test_torch_has_no_batch_norm_inside(make: Any) -> None:
 
 @cells
 def test_a_batch_norm_without_a_bias_is_refused(kind: str) -> None:
-    with pytest.raises(NearfutureError, match="bias=False would have no effect"):
+    with pytest.raises(NearfutureError, match="bias=False` would have no effect"):
         made(kind, batch_norm=True, bias=False)
 
 

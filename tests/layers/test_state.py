@@ -5,7 +5,17 @@ import torch
 from safetensors.torch import save
 
 from nearfuture.error import NearfutureError
-from nearfuture.layers import GRU, LSTM, Convolution, Lookahead, Residual, Serial, Stack
+from nearfuture.layers import (
+    GRU,
+    LSTM,
+    Convolution,
+    DType,
+    Lookahead,
+    Pointwise,
+    Residual,
+    Serial,
+    Stack,
+)
 from nearfuture.layers.state import (
     batch_size,
     clone,
@@ -34,6 +44,25 @@ def test_counts_stay_integers_whatever_the_weights_are() -> None:
 def test_the_state_follows_the_weights() -> None:
     layer = Serial(Convolution(2, 2, left=1), GRU(2, 2)).double()
     assert {leaf.dtype for leaf in flatten(layer.start(1))} == {torch.float64, torch.int64}
+
+
+def test_a_layer_states_the_dtype_of_its_states() -> None:
+    class Precise(Pointwise):
+        """Its first tensor is a table in float64, whatever it computes in."""
+
+        def __init__(self) -> None:
+            super().__init__(torch.nn.Identity(), 2)
+            self.register_buffer("table", torch.zeros(3, dtype=torch.float64))
+
+        @property
+        def dtype(self) -> DType:
+            return torch.float32
+
+    for layer in (Precise(), Serial(Precise(), GRU(2, 2)), Residual(Precise())):
+        floating = [leaf.dtype for leaf in flatten(layer.start(1)) if leaf.is_floating_point()]
+        assert set(floating) == {torch.float32}
+    assert Stack(2, 2).dtype is None
+    assert Serial(Stack(2, 2), GRU(4, 2).to(torch.bfloat16)).dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("batch", [0, 1, 3])
@@ -72,8 +101,8 @@ def test_a_snapshot_leaves_the_graph() -> None:
         (b"", "these 0 bytes are not a saved state"),
         (b"not a state at all", "not a saved state"),
         (save({"weight": torch.zeros(1)}), "not a saved state"),
-        (serialize(torch.zeros(1, 2)), "tensors, but 1 were given"),
-        (serialize(Serial(Stack(2, 2), LSTM(4, 5)).start(1)), "tensors, but"),
+        (serialize(torch.zeros(1, 2)), "tensors, not 1"),
+        (serialize(Serial(Stack(2, 2), LSTM(4, 5)).start(1)), "tensors, not"),
     ],
 )
 def test_bytes_that_are_no_state_are_refused(data: bytes, message: str) -> None:
@@ -97,5 +126,5 @@ def test_the_state_of_another_layer_is_refused() -> None:
 
 
 def test_a_tree_takes_as_many_leaves_as_it_has() -> None:
-    with pytest.raises(NearfutureError, match="has 1 tensors, but 2 were given"):
+    with pytest.raises(NearfutureError, match="has 1 tensors, not 2"):
         unflatten(torch.zeros(1), [torch.zeros(1), torch.zeros(1)])

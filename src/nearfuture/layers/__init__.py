@@ -13,7 +13,7 @@ from nearfuture.layers.normalization import (
     SequenceBatchNorm,
 )
 from nearfuture.layers.recurrent import Recurrent
-from nearfuture.layers.state import State
+from nearfuture.layers.state import Device, DType, State
 from nearfuture.layers.summary import summary
 from nearfuture.layers.torch_weights import from_torch, to_torch
 from nearfuture.layers.windowed import Windowed
@@ -26,6 +26,8 @@ __all__ = [
     "Convolution",
     "Convolution2d",
     "CumulativeLayerNorm",
+    "DType",
+    "Device",
     "LayerNorm",
     "Lookahead",
     "Pointwise",

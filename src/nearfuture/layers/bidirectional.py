@@ -13,7 +13,7 @@ from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import mask, reverse
 from nearfuture.layers.recurrent import Recurrent
-from nearfuture.layers.state import State
+from nearfuture.layers.state import Device, DType, State
 from nearfuture.layers.validation import validated
 
 
@@ -48,7 +48,9 @@ class Bidirectional(StreamingLayer):
     ) -> None:
         super().__init__()
         if merge not in ("concat", "sum"):
-            raise NearfutureError(f"two directions merge by concat or sum, not {merge!r}")
+            raise NearfutureError(
+                f"`merge` must be concat or sum, not {merge!r}", parameter="merge"
+            )
         self.ahead = layer
         self.back = copy.deepcopy(layer)
         self.back.reset_parameters()
@@ -88,13 +90,7 @@ class Bidirectional(StreamingLayer):
         back = self.back.run(reverse(projected, lengths), start)
         return mask(ahead, lengths), mask(back, lengths)
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         self._refuse()
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:

@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from nearfuture.error import NearfutureError
 from nearfuture.layers import recurrence
 from nearfuture.layers.recurrent import Recurrent
-from nearfuture.layers.state import State, flatten
+from nearfuture.layers.state import Device, DType, State, flatten
 
 CLIP = 20.0
 """Deep Speech 2's clipped ReLU: min(max(x, 0), 20)."""
@@ -52,7 +52,8 @@ class RNN(Recurrent):
     ) -> None:
         if nonlinearity not in ("tanh", "relu", "clipped_relu"):
             raise NearfutureError(
-                f"nonlinearity is tanh, relu or clipped_relu, not {nonlinearity!r}"
+                f"`nonlinearity` must be tanh, relu or clipped_relu, not {nonlinearity!r}",
+                parameter="nonlinearity",
             )
         super().__init__(input_size, hidden_size, bias=bias, batch_norm=batch_norm)
         self.nonlinearity = nonlinearity
@@ -149,13 +150,7 @@ class LSTM(Recurrent):
 
     gates = 4
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         h = super().start(batch_size, device=device, dtype=dtype)
         assert isinstance(h, Tensor)
         return h, h.clone()

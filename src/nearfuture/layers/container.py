@@ -12,7 +12,7 @@ from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
 from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import drop, join, mask
-from nearfuture.layers.state import State
+from nearfuture.layers.state import Device, DType, State
 
 
 class Serial(StreamingLayer):
@@ -35,12 +35,14 @@ class Serial(StreamingLayer):
     def __init__(self, *layers: StreamingLayer) -> None:
         super().__init__()
         if not layers:
-            raise NearfutureError("Serial needs at least one layer")
+            raise NearfutureError("Serial needs at least one layer", parameter="layers")
         for i, (below, above) in enumerate(pairwise(layers)):
             if below.output_size != above.input_size:
                 raise NearfutureError(
                     f"layer {i} ({type(below).__name__}) gives {below.output_size} features, but "
-                    f"layer {i + 1} ({type(above).__name__}) reads {above.input_size}"
+                    f"layer {i + 1} ({type(above).__name__}) reads {above.input_size}",
+                    code="conflict",
+                    parameter="layers",
                 )
         self.layers = nn.ModuleList(layers)
         self.input_size = layers[0].input_size
@@ -53,21 +55,19 @@ class Serial(StreamingLayer):
     def __iter__(self) -> Iterator[StreamingLayer]:
         return iter(self.layers)  # type: ignore[arg-type]
 
+    @property
+    def dtype(self) -> DType:
+        return next((layer.dtype for layer in self if layer.dtype is not None), None)
+
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         for layer in self:
             x, lengths = layer(x, lengths)
         return x, lengths
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
-        home = self._zeros(0, device=device, dtype=dtype)
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
+        like = self.zeros(0, device=device, dtype=dtype)
         return tuple(
-            layer.start(batch_size, device=home.device, dtype=home.dtype) for layer in self
+            layer.start(batch_size, device=like.device, dtype=like.dtype) for layer in self
         )
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
@@ -111,32 +111,32 @@ class Residual(StreamingLayer):
         if inner.input_size != inner.output_size:
             raise NearfutureError(
                 f"a residual adds its input to its output, but {type(inner).__name__} turns "
-                f"{inner.input_size} features into {inner.output_size}"
+                f"{inner.input_size} features into {inner.output_size}",
+                parameter="inner",
             )
         if inner.field.stride != 1 or not inner.field.padded:
             raise NearfutureError(
                 f"a residual needs one output a frame, but {type(inner).__name__} has stride "
-                f"{inner.field.stride}{'' if inner.field.padded else ' and complete windows'}"
+                f"{inner.field.stride}{'' if inner.field.padded else ' and complete windows'}",
+                parameter="inner",
             )
         self.inner = inner
         self.input_size = inner.input_size
         self.output_size = inner.output_size
         self.field: ReceptiveField = inner.field
 
+    @property
+    def dtype(self) -> DType:
+        return self.inner.dtype
+
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         y, n = self.inner(x, lengths)
         return mask(x, lengths) + y, n
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
-        home = self._zeros(0, device=device, dtype=dtype)
-        inner = self.inner.start(batch_size, device=home.device, dtype=home.dtype)
-        waiting = home.new_zeros(batch_size, int(self.field.right), self.input_size)
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
+        like = self.zeros(0, device=device, dtype=dtype)
+        inner = self.inner.start(batch_size, device=like.device, dtype=like.dtype)
+        waiting = like.new_zeros(batch_size, int(self.field.right), self.input_size)
         count = torch.zeros(batch_size, dtype=torch.int64, device=waiting.device)
         return waiting, count, inner
 

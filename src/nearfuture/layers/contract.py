@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.layers.ragged import mask
-from nearfuture.layers.state import State
-from nearfuture.layers.validation import validated, validated_step
+from nearfuture.layers.state import Device, DType, State
+from nearfuture.layers.validation import validated
 
 
 class StreamingLayer(nn.Module, ABC):
@@ -43,22 +43,16 @@ class StreamingLayer(nn.Module, ABC):
 
     def __init_subclass__(cls, **named: Any) -> None:
         super().__init_subclass__(**named)
-        for name, wrap in (("forward", validated), ("step", validated_step)):
+        for name in ("forward", "step"):
             if name in cls.__dict__:
-                setattr(cls, name, wrap(cls.__dict__[name]))
+                setattr(cls, name, validated(cls.__dict__[name]))
 
     @abstractmethod
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Offline: (B, T, D) and (B,) in, (B, T', E) and (B,) out."""
 
     @abstractmethod
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         """The state before the first frame; device and dtype default to the weights'."""
 
     @abstractmethod
@@ -69,19 +63,31 @@ class StreamingLayer(nn.Module, ABC):
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
         """Emit what still waits for a future that will not come; the state is spent."""
 
-    def _zeros(
-        self,
-        *shape: int,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> Tensor:
-        """Zeros where the layer's weights live, unless told otherwise."""
+    @property
+    def dtype(self) -> DType:
+        """The dtype of states, unless `start` is given one: that of the first weight.
+
+        None without weights. A layer whose first weight has another dtype overrides it.
+        """
+        weight = self._first_weight()
+        return None if weight is None else weight.dtype
+
+    def zeros(self, *shape: int, device: Device = None, dtype: DType = None) -> Tensor:
+        """Zeros of the layer's own dtype and on the device of its weights by default."""
+        weight = self._first_weight()
+        if device is None and weight is not None:
+            device = weight.device
+        return torch.zeros(*shape, device=device, dtype=dtype or self.dtype)
+
+    def no_output(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """Zero frames for each row of a state: (B, 0, E) and (B,)."""
+        rows = state.shape[0]
+        y = torch.zeros(rows, 0, self.output_size, dtype=state.dtype, device=state.device)
+        return y, torch.zeros(rows, dtype=torch.int64, device=state.device)
+
+    def _first_weight(self) -> Tensor | None:
         tensors = (*self.parameters(), *self.buffers())
-        weight = next((tensor for tensor in tensors if tensor.is_floating_point()), None)
-        if weight is not None:
-            device = weight.device if device is None else device
-            dtype = weight.dtype if dtype is None else dtype
-        return torch.zeros(*shape, device=device, dtype=dtype)
+        return next((tensor for tensor in tensors if tensor.is_floating_point()), None)
 
     if TYPE_CHECKING:
 
@@ -97,22 +103,15 @@ class Framewise(StreamingLayer):
         self.output_size = output_size
         self.field = ReceptiveField()
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
-        return self._zeros(batch_size, 0, self.input_size, device=device, dtype=dtype)
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
+        return self.zeros(batch_size, 0, self.input_size, device=device, dtype=dtype)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         return *self(x, lengths), state
 
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
         assert isinstance(state, Tensor)
-        y = state.new_zeros(state.shape[0], 0, self.output_size)
-        return y, torch.zeros(state.shape[0], dtype=torch.int64, device=state.device)
+        return self.no_output(state)
 
 
 class Pointwise(Framewise):

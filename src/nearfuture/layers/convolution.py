@@ -105,7 +105,8 @@ class Convolution2d(Windowed):
         if min(*channels, bands, band_stride) < 1 or band_kernel < band_stride:
             raise NearfutureError(
                 f"channels {channels}, bands={bands}, band_kernel={band_kernel} and band_stride="
-                f"{band_stride} count from 1, and a kernel is at least as wide as its stride"
+                f"{band_stride} count from 1, and a kernel is at least as wide as its stride",
+                code="out_of_range",
             )
         self.channels = channels
         self.bands_in, self.bands = bands, -(-bands // band_stride)

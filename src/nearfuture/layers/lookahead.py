@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from nearfuture.error import NearfutureError
 from nearfuture.layers.ragged import align, mask, newest
 from nearfuture.layers.state import State, flatten
-from nearfuture.layers.validation import validated, validated_step
+from nearfuture.layers.validation import validated
 from nearfuture.layers.windowed import Windowed
 
 
@@ -53,7 +53,9 @@ class Lookahead(Windowed):
         budgets = (frames,) if isinstance(frames, int) else tuple(frames)
         if not budgets or min(budgets) < 0 or len(set(budgets)) < len(budgets):
             raise NearfutureError(
-                f"lookahead is one or several different numbers of frames from 0, not {frames}"
+                f"`frames` must be one or several different numbers of frames from 0, not {frames}",
+                code="out_of_range",
+                parameter="frames",
             )
         super().__init__(dim, dim, right=max(budgets))
         self.frames = budgets
@@ -72,7 +74,9 @@ class Lookahead(Windowed):
         if tau not in self.frames:
             raise NearfutureError(
                 f"this layer carries a lookahead of {', '.join(map(str, self.frames))} frames, "
-                f"not {tau}"
+                f"not {tau}",
+                code="not_found",
+                parameter="tau",
             )
         with torch.random.fork_rng(devices=()):  # its own weights are thrown away
             layer = Lookahead(self.input_size, tau)
@@ -88,7 +92,7 @@ class Lookahead(Windowed):
             for tau, weight in zip(self.frames, self.weights, strict=True)
         ]
 
-    @validated_step
+    @validated
     def step_all(
         self, x: Tensor, lengths: Tensor, state: State
     ) -> tuple[list[tuple[Tensor, Tensor]], State]:

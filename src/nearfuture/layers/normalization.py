@@ -15,7 +15,7 @@ from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
 from nearfuture.layers.contract import Framewise, Pointwise, StreamingLayer
 from nearfuture.layers.ragged import mask
-from nearfuture.layers.state import State, flatten
+from nearfuture.layers.state import Device, DType, State, flatten
 
 
 class LayerNorm(Pointwise):
@@ -97,7 +97,8 @@ class SequenceBatchNorm(Framewise):
         super().__init__(dim, dim)
         if bands < 1 or dim % bands:
             raise NearfutureError(
-                f"{dim} features are no whole number of channels of {bands} bands each"
+                f"{dim} features are no whole number of channels of {bands} bands each",
+                parameter="bands",
             )
         channels = dim // bands
         self.bands, self.momentum, self.eps = bands, momentum, eps
@@ -128,7 +129,8 @@ class SequenceBatchNorm(Framewise):
         if self.training:
             raise NearfutureError(
                 "the statistics of a chunk are not those of its sequence: call eval() before "
-                "streaming, so that the running averages are used"
+                "streaming, so that the running averages are used",
+                code="unsupported",
             )
 
     def affine(self) -> tuple[Tensor, Tensor]:
@@ -225,15 +227,9 @@ class CumulativeLayerNorm(StreamingLayer):
         y, n, _ = self.step(x, lengths, self.start(x.shape[0], device=x.device, dtype=x.dtype))
         return y, n
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         # They grow for hours, and σ² = E[x²] - μ² cancels where values lie far from 0.
-        sums = self._zeros(batch_size, 2, device=device, dtype=torch.float64)
+        sums = self.zeros(batch_size, 2, device=device, dtype=torch.float64)
         return sums, torch.zeros(batch_size, dtype=torch.int64, device=sums.device)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
@@ -250,6 +246,5 @@ class CumulativeLayerNorm(StreamingLayer):
         return mask(y, lengths), lengths, (history[:, -1], count + lengths)
 
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
-        sums, count = flatten(state)
-        y = self._zeros(sums.shape[0], 0, self.output_size, device=sums.device)
-        return y, torch.zeros_like(count)
+        sums, _ = flatten(state)
+        return self.no_output(sums.to(self.weight.dtype))

@@ -18,7 +18,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.normalization import SequenceBatchNorm
 from nearfuture.layers.ragged import mask
-from nearfuture.layers.state import State, flatten
+from nearfuture.layers.state import Device, DType, State, flatten
 
 _KERNEL_FROM_FRAMES = 4
 """Chunks at least this long go through the whole-sequence kernel where it can carry the state."""
@@ -51,8 +51,10 @@ class Recurrent(StreamingLayer):
         super().__init__()
         if batch_norm and not bias:
             raise NearfutureError(
-                "batch_norm=True replaces the two biases by its own shift: bias=False would have "
-                "no effect; leave it out"
+                "`batch_norm=True` replaces the two biases by its own shift: `bias=False` would "
+                "have no effect; leave it out",
+                code="conflict",
+                parameter="bias",
             )
         self.input_size = input_size
         self.output_size = hidden_size
@@ -126,14 +128,8 @@ class Recurrent(StreamingLayer):
         plain.bias_hh = nn.Parameter(bias_hh.detach())
         return plain
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
-        return self._zeros(batch_size, self.output_size, device=device, dtype=dtype)
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
+        return self.zeros(batch_size, self.output_size, device=device, dtype=dtype)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         if self.norm is not None:
@@ -164,9 +160,7 @@ class Recurrent(StreamingLayer):
         return history.gather(1, index)[:, 0]
 
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
-        h = flatten(state)[0]
-        nothing = torch.zeros(h.shape[0], dtype=torch.int64, device=h.device)
-        return h.new_zeros(h.shape[0], 0, self.output_size), nothing
+        return self.no_output(flatten(state)[0])
 
     def _weights(self) -> list[Tensor]:
         """What torch's kernels take; a batch norm, as it is at inference, is folded in."""

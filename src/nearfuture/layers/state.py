@@ -15,6 +15,8 @@ from torch import Tensor
 from nearfuture.error import NearfutureError
 
 State: TypeAlias = "Tensor | tuple[State, ...]"
+Device: TypeAlias = torch.device | str | None
+DType: TypeAlias = torch.dtype | None
 
 
 def flatten(state: State) -> list[Tensor]:
@@ -33,7 +35,9 @@ def unflatten(like: State, leaves: list[Tensor]) -> State:
     """
     expected = len(flatten(like))
     if len(leaves) != expected:
-        raise NearfutureError(f"this state has {expected} tensors, but {len(leaves)} were given")
+        raise NearfutureError(
+            f"this state has {expected} tensors, not {len(leaves)}", code="conflict"
+        )
     remaining = iter(leaves)
     return _build(like, remaining)
 
@@ -102,14 +106,19 @@ def deserialize(data: bytes, like: State) -> State:
         saved = load(data)
         leaves = [saved[str(i)] for i in range(len(saved))]
     except Exception as error:
-        raise NearfutureError(f"these {len(data)} bytes are not a saved state: {error}") from error
+        raise NearfutureError(
+            f"these {len(data)} bytes are not a saved state: {error}", code="damaged"
+        ) from error
     state = unflatten(like, leaves)
     if len({leaf.shape[:1] for leaf in leaves}) > 1 or leaves[0].dim() == 0:
-        raise NearfutureError("the tensors of the saved state do not hold the same rows")
+        raise NearfutureError(
+            "the tensors of the saved state do not hold the same rows", code="damaged"
+        )
     for leaf, expected in zip(flatten(state), flatten(like), strict=True):
         if leaf.shape[1:] != expected.shape[1:] or leaf.dtype != expected.dtype:
             raise NearfutureError(
                 f"the saved state holds {leaf.dtype} {tuple(leaf.shape)} where this layer has "
-                f"{expected.dtype} {tuple(expected.shape)}: it belongs to another layer"
+                f"{expected.dtype} {tuple(expected.shape)}: it belongs to another layer",
+                code="conflict",
             )
     return _map(lambda leaf, expected: leaf.to(expected.device), state, like)

@@ -56,7 +56,9 @@ def summary(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> T
         return both[0] + both[1] if layer.merge == "sum" else torch.cat(both, dim=-1)
     raise NearfutureError(
         f"{type(layer).__name__} has no last state: a summary is read from a recurrent layer, a "
-        f"Bidirectional, or a Serial that ends in one"
+        f"Bidirectional, or a Serial that ends in one",
+        code="unsupported",
+        parameter="layer",
     )
 
 

@@ -12,7 +12,7 @@ from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
 from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import align, mask, newest
-from nearfuture.layers.state import State, flatten
+from nearfuture.layers.state import Device, DType, State, flatten
 
 
 class Windowed(StreamingLayer):
@@ -54,7 +54,9 @@ class Windowed(StreamingLayer):
         if stride > self.kernel:
             raise NearfutureError(
                 f"a stride of {stride} skips frames that no window of {self.kernel} reads; widen "
-                f"left or right until left + 1 + right is at least {stride}"
+                f"`left` or `right` until left + 1 + right is at least {stride}",
+                code="out_of_range",
+                parameter="stride",
             )
 
     @abstractmethod
@@ -75,14 +77,8 @@ class Windowed(StreamingLayer):
             return frames.new_zeros(frames.shape[0], 0, self.output_size), count
         return mask(self.slide(frames), count), count
 
-    def start(
-        self,
-        batch_size: int,
-        *,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> State:
-        frames = self._zeros(
+    def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
+        frames = self.zeros(
             batch_size, self.kernel - 1, self.input_size, device=device, dtype=dtype
         )
         begun = self.left if self.padded else 0
@@ -91,8 +87,7 @@ class Windowed(StreamingLayer):
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         frames, count = flatten(state)
         if x.shape[1] == 0:
-            nothing = torch.zeros_like(count)
-            return frames.new_zeros(frames.shape[0], 0, self.output_size), nothing, state
+            return *self.no_output(frames), state
         keep = self.kernel - 1
         frames = torch.cat([frames, mask(x, lengths)], dim=1)
         total = count + lengths

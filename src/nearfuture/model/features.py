@@ -14,7 +14,7 @@ from torch import Tensor
 
 from nearfuture.budget import FeatureConfig
 from nearfuture.error import NearfutureError
-from nearfuture.layers import Windowed
+from nearfuture.layers import DType, Windowed
 
 
 def mel(hertz: float) -> float:
@@ -111,8 +111,11 @@ class _Spectrum(Windowed):
         self.register_buffer("basis", basis.to(dtype), persistent=False)
         self.register_buffer("mean", torch.zeros(bins, dtype=dtype))
         self.register_buffer("scale", torch.ones(bins, dtype=dtype))
-        # Behind those of the layer's dtype, the first of which says what states are made of.
         self.register_buffer("window", shape, persistent=False)
+
+    @property
+    def dtype(self) -> DType:
+        return self.mean.dtype  # the window stays in float64
 
     @abstractmethod
     def bands(self, power: Tensor) -> Tensor:

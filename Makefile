@@ -24,6 +24,11 @@ unexport LC_ALL
 export LANG := C
 endif
 
+# Recordings that lie beside the project, unless another folder is named.
+ifneq ($(wildcard ../shared/data),)
+export NEARFUTURE_CORPORA ?= $(abspath ../shared/data)
+endif
+
 .PHONY: demo test test-all coverage mutants processors bench compare lint clean
 
 demo: .venv-demo/installed

@@ -12,6 +12,9 @@ from rich.console import Console
 from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # where the recipes are
+CORPORA = Path(__file__).parents[2] / "shared" / "data"  # beside the project, where it is
+if CORPORA.is_dir():
+    os.environ.setdefault("NEARFUTURE_CORPORA", str(CORPORA))
 
 
 def about() -> dict[str, Any]:

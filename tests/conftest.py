@@ -1,5 +1,6 @@
 """Settings and small models that all tests share, and the recordings that some need."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,9 @@ from tests import bundles
 settings.register_profile("nearfuture", derandomize=True, deadline=None)
 settings.load_profile("nearfuture")
 torch.set_num_threads(1)
+CORPORA = Path(__file__).parents[2] / "shared" / "data"  # beside the project, where it is
+if CORPORA.is_dir():
+    os.environ.setdefault("NEARFUTURE_CORPORA", str(CORPORA))
 
 
 @pytest.fixture(autouse=True)

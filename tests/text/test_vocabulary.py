@@ -36,9 +36,9 @@ def test_every_text_it_was_built_from_round_trips(texts: list[str]) -> None:
 
 @settings(derandomize=True, max_examples=100, deadline=None)
 @given(st.text(st.characters(codec="utf-8")))
-def test_json_round_trip(text: str) -> None:
+def test_symbols_make_the_vocabulary_again(text: str) -> None:
     vocabulary = Vocabulary.from_texts([text])
-    again = Vocabulary.from_json(vocabulary.to_json())
+    again = Vocabulary(vocabulary.symbols)
     assert again == vocabulary
     assert hash(again) == hash(vocabulary)
     assert again.encode(text) == vocabulary.encode(text)
@@ -81,17 +81,3 @@ def test_symbols_that_are_not_single_characters_are_refused(
 ) -> None:
     with pytest.raises(NearfutureError, match=message):
         Vocabulary(symbols)
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ("[", "not JSON"),
-        ('{"a": 1}', "must be a JSON list of characters, not dict"),
-        ('["ab"]', "symbol 1"),
-        ("[1]", "symbol 1"),
-    ],
-)
-def test_broken_json_is_refused(source: str, message: str) -> None:
-    with pytest.raises(NearfutureError, match=message):
-        Vocabulary.from_json(source)

@@ -17,6 +17,7 @@ from nearfuture.decoding.trellis import best_path
 from nearfuture.decoding.word import Word
 from nearfuture.error import NearfutureError
 from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
+from nearfuture.text.timed import Timed
 
 
 @dataclass(frozen=True)
@@ -52,13 +53,8 @@ class Alignment:
 
 
 @dataclass(frozen=True)
-class AlignedCharacter:
+class AlignedCharacter(Timed):
     """One character of a word with its place in the audio; see `align_words`."""
-
-    text: str
-    start_ms: float
-    end_ms: float
-    confidence: float
 
 
 @dataclass(frozen=True)

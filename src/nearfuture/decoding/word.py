@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from nearfuture.text.timed import Timed
+
 
 @dataclass(frozen=True)
-class Word:
+class Word(Timed):
     """One word with its place in the audio.
 
     Args:
@@ -16,11 +18,6 @@ class Word:
         end_ms: end of the frame of its last character.
         confidence: in [0, 1], the geometric mean of the probabilities of its characters.
     """
-
-    text: str
-    start_ms: float
-    end_ms: float
-    confidence: float
 
 
 def join_words(utterances: Iterable[tuple[Sequence[Word], bool]]) -> Iterator[Word]:

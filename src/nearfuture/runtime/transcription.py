@@ -10,13 +10,13 @@ from nearfuture.text import join_utterances
 
 @dataclass(frozen=True)
 class TranscribedUtterance:
-    """What was said between two pauses; it has a word at least.
+    """The text between two pauses, at least one word.
 
     Attributes:
-        text: without a space at either end.
-        words: with times from the start of the recording.
-        continues: whether it begins in the middle of the last word of the utterance before: a
-            word without an end is cut where the utterance is as long as one may be.
+        text: all of it, without a space at either end.
+        words: of the text, with times from the start of the recording.
+        continues: whether it begins in the middle of the last word of the utterance before it: an
+            utterance that reaches its longest may be cut within a word.
     """
 
     text: str
@@ -25,12 +25,12 @@ class TranscribedUtterance:
 
     @property
     def start_ms(self) -> float:
-        """Where its first word starts."""
+        """Where the first word starts."""
         return self.words[0].start_ms
 
     @property
     def end_ms(self) -> float:
-        """Where its last word ends."""
+        """Where the last word ends."""
         return self.words[-1].end_ms
 
 
@@ -39,13 +39,13 @@ class Transcription:
     """A whole recording as text; made by `Model.transcribe`.
 
     Attributes:
-        utterances: in their order.
+        utterances: all of them, in their order.
         audio_ms: how long the recording is.
         compute_ms: how long it took, decoding of the file included. Equality leaves it out.
 
     >>> word = Word("two", 40.0, 300.0, 0.9)
-    >>> heard = Transcription((TranscribedUtterance("two", (word,)),) * 2, 2000.0, 30.0)
-    >>> heard.text, len(heard.words)
+    >>> transcription = Transcription((TranscribedUtterance("two", (word,)),) * 2, 2000.0, 30.0)
+    >>> transcription.text, len(transcription.words)
     ('two two', 2)
     """
 
@@ -55,10 +55,10 @@ class Transcription:
 
     @property
     def text(self) -> str:
-        """All that was said: single spaces between words, none at the ends."""
-        return join_utterances((one.text, one.continues) for one in self.utterances)
+        """The text of all utterances: single spaces between words, none at the ends."""
+        return join_utterances((part.text, part.continues) for part in self.utterances)
 
     @property
     def words(self) -> tuple[Word, ...]:
         """The words of all utterances; a word that two utterances share is one word."""
-        return tuple(join_words((one.words, one.continues) for one in self.utterances))
+        return tuple(join_words((part.words, part.continues) for part in self.utterances))

@@ -18,8 +18,7 @@ MAX_CUE_CHARACTERS = 84
 class Cue:
     """The words that are shown at once, at least one.
 
-    >>> from nearfuture.decoding import Word
-    >>> Cue((Word("two", 80.0, 200.0, 0.9), Word("ten", 240.0, 400.0, 0.8))).text
+    >>> Cue((Timed("two", 80.0, 200.0, 0.9), Timed("ten", 240.0, 400.0, 0.8))).text
     'two ten'
     """
 
@@ -32,12 +31,12 @@ class Cue:
 
     @property
     def start_ms(self) -> float:
-        """Where its first word starts."""
+        """Where the first word starts."""
         return self.words[0].start_ms
 
     @property
     def end_ms(self) -> float:
-        """Where its last word ends."""
+        """Where the last word ends."""
         return self.words[-1].end_ms
 
 
@@ -47,9 +46,8 @@ def cues(words: Iterable[Timed]) -> Iterator[Cue]:
     Every word is in exactly one cue, in order; a word that is longer than all that is alone. A cue
     comes as soon as the word behind it is known.
 
-    >>> from nearfuture.decoding import Word
-    >>> [cue.text for cue in cues([Word("a", 0, 100, 1.0), Word("b", 200, 300, 1.0),
-    ...                            Word("c", 1100, 1200, 1.0)])]
+    >>> [cue.text for cue in cues([Timed("a", 0, 100, 1.0), Timed("b", 200, 300, 1.0),
+    ...                            Timed("c", 1100, 1200, 1.0)])]
     ['a b', 'c']
     """
     shown: list[Timed] = []
@@ -65,8 +63,7 @@ def cues(words: Iterable[Timed]) -> Iterator[Cue]:
 def srt(words: Iterable[Timed]) -> Iterator[str]:
     r"""The words as SubRip: numbered cues, milliseconds behind a comma; piece by piece.
 
-    >>> from nearfuture.decoding import Word
-    >>> "".join(srt([Word("seven", 367.5, 3661002.0, 1.0)]))
+    >>> "".join(srt([Timed("seven", 367.5, 3661002.0, 1.0)]))
     '1\n00:00:00,368 --> 01:01:01,002\nseven\n\n'
     """
     for number, cue in enumerate(cues(words), 1):
@@ -76,8 +73,7 @@ def srt(words: Iterable[Timed]) -> Iterator[str]:
 def vtt(words: Iterable[Timed]) -> Iterator[str]:
     r"""The words as WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
 
-    >>> from nearfuture.decoding import Word
-    >>> "".join(vtt([Word("r&b", 0.0, 500.0, 1.0)]))
+    >>> "".join(vtt([Timed("r&b", 0.0, 500.0, 1.0)]))
     'WEBVTT\n\n00:00:00.000 --> 00:00:00.500\nr&amp;b\n\n'
     """
     yield "WEBVTT\n\n"

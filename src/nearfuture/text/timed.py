@@ -3,34 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 
-class Timed(Protocol):
-    """Text with a place in the audio: a word, a character."""
+@dataclass(frozen=True)
+class Timed:
+    """Text with a place in the audio: a word, a character.
 
-    @property
-    def text(self) -> str:
-        """The text itself."""
+    Args:
+        text: the text itself.
+        start_ms: where it begins.
+        end_ms: where it ends.
+        confidence: how sure the model is of it, in [0, 1].
+    """
 
-    @property
-    def start_ms(self) -> float:
-        """Where the text begins, in milliseconds."""
-
-    @property
-    def end_ms(self) -> float:
-        """Where the text ends, in milliseconds."""
-
-    @property
-    def confidence(self) -> float:
-        """How sure the model is of the text, in [0, 1]."""
+    text: str
+    start_ms: float
+    end_ms: float
+    confidence: float
 
 
 def timed_json(timed: Timed) -> dict[str, Any]:
     """Text with its times as plain values, as JSON lines have it.
 
-    >>> from types import SimpleNamespace as Word
-    >>> timed_json(Word(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
+    >>> timed_json(Timed(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
     {'text': 'zero', 'start_ms': 347.5, 'end_ms': 527.5, 'confidence': 0.9877}
     """
     return {
@@ -53,8 +50,7 @@ def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[st
 
     Source: NIST SCTK, ctm format; seconds.
 
-    >>> from types import SimpleNamespace as Word
-    >>> word = Word(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
+    >>> word = Timed(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
     >>> next(ctm([word], name="call 7"))
     'call_7 1 0.3475 0.1800 zero 0.9800\n'
     """
@@ -77,8 +73,7 @@ def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str
 
     Source: Praat manual, "TextGrid file formats"; seconds.
 
-    >>> from types import SimpleNamespace as Word
-    >>> word = Word(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
+    >>> word = Timed(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
     >>> print(textgrid({"words": [word]}, duration_ms=800.0))  # doctest: +ELLIPSIS
     File type = "ooTextFile"
     Object class = "TextGrid"

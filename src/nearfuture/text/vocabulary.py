@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import string
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -78,37 +77,6 @@ class Vocabulary:
         (' ', 'e', 'n', 'o', 't', 'w')
         """
         return cls(tuple(sorted({character for text in texts for character in text})))
-
-    @classmethod
-    def from_json(cls, source: str) -> Vocabulary:
-        """The vocabulary that `to_json` wrote: a JSON list of characters, without the blank.
-
-        Raises:
-            NearfutureError: if `source` is not a JSON list of single characters, each once.
-
-        >>> Vocabulary.from_json('[" ", "가"]').decode([2])
-        '가'
-        """
-        try:
-            symbols = json.loads(source)
-        except json.JSONDecodeError as error:
-            raise NearfutureError(
-                f"the vocabulary is not JSON: {error}", parameter="source"
-            ) from error
-        if not isinstance(symbols, list):
-            raise NearfutureError(
-                f"the vocabulary must be a JSON list of characters, not {type(symbols).__name__}",
-                parameter="source",
-            )
-        return cls(tuple(symbols))
-
-    def to_json(self) -> str:
-        """The symbols as a JSON list, in the order of their ids, without the blank.
-
-        >>> Vocabulary((" ", "가")).to_json()
-        '[" ", "가"]'
-        """
-        return json.dumps(list(self.symbols), ensure_ascii=False)
 
     def __len__(self) -> int:
         return BLANK + 1 + len(self.symbols)

@@ -18,7 +18,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import logging
-import os
 import threading
 import weakref
 from collections.abc import Callable
@@ -109,7 +108,6 @@ class Dispatcher:
             max_streams=max_streams,
             max_load=max_load,
         )
-        self._process = os.getpid()
         self._thread = threading.Thread(target=self._serve, name="nearfuture-dispatch", daemon=True)
         self._thread.start()
         _OPEN.add(self)
@@ -141,7 +139,7 @@ class Dispatcher:
                 over its limit. A single stream is always admitted.
             NearfutureError: where no head keeps the budget; when this is closed or has failed.
         """
-        self._refuse_in_a_child()
+        self._queue.refuse_in_child()
         config = StreamConfig.choose(
             self.manifest, rate, budget_ms, endpoint=endpoint, on_log_probs=on_log_probs
         )
@@ -155,12 +153,12 @@ class Dispatcher:
 
     def occupancy(self) -> Occupancy:
         """Streams and load at this moment: what `stats` says of them, without its percentiles."""
-        self._refuse_in_a_child()
+        self._queue.refuse_in_child()
         return self._queue.occupancy()
 
     def stats(self) -> DispatchStats:
         """Streams, load and latencies at this moment."""
-        self._refuse_in_a_child()
+        self._queue.refuse_in_child()
         return self._queue.stats()
 
     def close(self, *, drain: bool = True) -> None:
@@ -170,7 +168,7 @@ class Dispatcher:
             drain: whether streams are finished, so that each delivers its final event; otherwise
                 what waits is dropped, and each fails with an error that says so.
         """
-        if os.getpid() != self._process:
+        if self._queue.in_child:
             return
         finishes = self._queue.close(drain=drain)
         for finish in finishes if drain else []:
@@ -209,16 +207,9 @@ class Dispatcher:
         self._queue.fail_all(failure)
 
     def _exit(self) -> None:
-        if os.getpid() == self._process:
+        if not self._queue.in_child:
             self._queue.close(drain=False)
             self._thread.join(_EXIT_TIMEOUT_S)  # a callback may wait for ever
-
-    def _refuse_in_a_child(self) -> None:
-        if os.getpid() != self._process:
-            raise NearfutureError(
-                "this dispatcher's thread runs in the process that made it: make one after fork",
-                code="unsupported",
-            )
 
 
 @atexit.register

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from time import perf_counter
 
@@ -57,7 +56,6 @@ class LiveStream:
         self._began: float | None = None
         self._finished = False
         self._cutting = threading.Lock()  # held while samples become quanta: they stay in order
-        self._process = os.getpid()
         queue.admit(self._entry, self.finish, reopened=reopened)
 
     @property
@@ -92,7 +90,7 @@ class LiveStream:
             NearfutureError: for samples of another kind or not finite, and if too much audio would
                 wait (the stream is unchanged); after `finish` or `close`, and if it has failed.
         """
-        self._refuse_in_a_child()
+        self._queue.refuse_in_child()
         began = perf_counter()
         pcm = as_samples(samples)
         with self._cutting:
@@ -113,7 +111,7 @@ class LiveStream:
         Raises:
             NearfutureError: if the stream has ended already, was closed, or has failed.
         """
-        self._refuse_in_a_child()
+        self._queue.refuse_in_child()
         began = perf_counter()
         with self._cutting:
             self._refuse_if_over()
@@ -143,7 +141,7 @@ class LiveStream:
 
         An event that is already on its way may still be delivered. Closing twice does nothing.
         """
-        if os.getpid() == self._process:
+        if not self._queue.in_child:
             self._queue.leave(self._entry)
 
     def _arrival(self, now: float) -> Arrival:
@@ -172,11 +170,4 @@ class LiveStream:
                 f"event of a piece before it (see waiting_s)",
                 code="too_large",
                 parameter="samples",
-            )
-
-    def _refuse_in_a_child(self) -> None:
-        if os.getpid() != self._process:
-            raise NearfutureError(
-                "this stream belongs to the process that opened it: make a Dispatcher after fork",
-                code="unsupported",
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -42,11 +43,26 @@ class StreamQueue:
         self._open: dict[QueueEntry, Callable[[], None]] = {}  # and how each is finished
         self._closing = self._drain = False
         self._error: NearfutureError | None = None
+        self._process = os.getpid()
 
     @property
     def error(self) -> NearfutureError | None:
         """Why no stream is admitted any more; None while streams are."""
         return self._error
+
+    @property
+    def in_child(self) -> bool:
+        """Whether this process is a fork of the one that made the queue, without its thread."""
+        return os.getpid() != self._process
+
+    def refuse_in_child(self) -> None:
+        """Raise an error in a fork."""
+        if self.in_child:
+            raise NearfutureError(
+                "the dispatcher's thread runs in the process that made it: make a Dispatcher after "
+                "fork",
+                code="unsupported",
+            )
 
     # Any thread.
 

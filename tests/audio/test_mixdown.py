@@ -36,7 +36,7 @@ def mixed(samples: np.ndarray, cuts: list[int] | None = None) -> tuple[np.ndarra
         (VOICE, None),
         (OTHER, None),
         (0 * VOICE, None),
-        (-0.5 * VOICE, None),  # what is left of it is heard well
+        (-0.5 * VOICE, None),  # its rest is loud enough
         (-VOICE, 0),
         (-0.9 * VOICE, 0),
         (-1.1 * VOICE, 1),

@@ -17,6 +17,7 @@ from nearfuture.audio.limits import BLOCK_SAMPLES, MOST_CHANNELS
 from nearfuture.audio.mpeg_header import mpeg_header
 from nearfuture.audio.probe import probe, read_part
 from nearfuture.audio.wav import MOST_CHUNKS
+from tests.errors import refuses
 
 RATE = 16_000
 FORMS = {
@@ -72,7 +73,7 @@ def whole(data: bytes) -> tuple[np.ndarray, Damage | None]:
         return np.concatenate(blocks), reader.damage
 
 
-def without_note(data: bytes) -> bytes:
+def without_info_frame(data: bytes) -> bytes:
     header = mpeg_header(data[:4])
     assert header is not None
     assert b"Xing" in data[: header.length]
@@ -82,11 +83,11 @@ def without_note(data: bytes) -> bytes:
 # Every sample
 
 
-def test_a_variable_bitrate_without_a_note_loses_nothing() -> None:
+def test_a_variable_bitrate_without_an_info_frame_loses_nothing() -> None:
     samples = speech(20)
     samples[: 2 * RATE] = 0
     data = encoded("mp3", samples, compression_level=0.9, bitrate_mode="VARIABLE")
-    bare = without_note(data)
+    bare = without_info_frame(data)
     with soundfile.SoundFile(io.BytesIO(bare)) as file:
         assert abs(file.frames - len(samples)) > RATE, "libsndfile's estimate is far off"
     got, damage = whole(bare)
@@ -94,7 +95,7 @@ def test_a_variable_bitrate_without_a_note_loses_nothing() -> None:
     expected = read(data).samples
     assert len(expected) == len(samples)
     assert len(samples) <= len(got) <= len(samples) + 3 * 1152
-    late = 529 + 576  # the delays of decoder and encoder, which the note would have told
+    late = 529 + 576  # the delays of decoder and encoder, which the info frame has
     np.testing.assert_allclose(got[late : late + len(expected)], expected, rtol=0, atol=1e-6)
 
 
@@ -102,7 +103,7 @@ def test_a_variable_bitrate_without_a_note_loses_nothing() -> None:
 @pytest.mark.parametrize("channels", [1, 2])
 def test_every_frame_of_an_mp3_counts(mode: str, channels: int) -> None:
     data = encoded("mp3", speech(2, channels=channels), bitrate_mode=mode)
-    bare = without_note(data) if mode != "CONSTANT" else data
+    bare = without_info_frame(data) if mode != "CONSTANT" else data
     at = frames = 0
     while at < len(bare):
         header = mpeg_header(bare[at : at + 4])
@@ -131,11 +132,11 @@ def test_a_file_of_very_many_files_is_read_up_to_a_limit(
     allowed, damage = whole(files[form] * 3)
     assert len(allowed) == 3 * len(alone)
     assert damage is None
-    there, damage = whole(files[form] * 5)
-    np.testing.assert_array_equal(there, allowed)
+    samples, damage = whole(files[form] * 5)
+    np.testing.assert_array_equal(samples, allowed)
     assert damage is not None
     assert "one behind another: what follows is not read" in damage.reason
-    assert damage.at_s == len(there) / RATE
+    assert damage.at_s == len(samples) / RATE
 
 
 def test_what_stands_behind_a_recording_is_read_about_once(files: dict[str, bytes]) -> None:
@@ -154,9 +155,9 @@ def test_what_stands_behind_a_recording_is_read_about_once(files: dict[str, byte
     assert file.count < 10 * len(file.getvalue())
 
 
-def test_very_many_chunks_behind_the_samples_are_told(files: dict[str, bytes]) -> None:
-    there, damage = whole(files["wav"] + b"LIST\0\0\0\0" * (MOST_CHUNKS + 1))
-    assert len(there) == len(whole(files["wav"])[0])
+def test_very_many_chunks_behind_the_samples_are_named(files: dict[str, bytes]) -> None:
+    samples, damage = whole(files["wav"] + b"LIST\0\0\0\0" * (MOST_CHUNKS + 1))
+    assert len(samples) == len(whole(files["wav"])[0])
     assert damage is not None
     assert "more than 256 chunks behind its samples" in damage.reason
     assert whole(files["wav"] + b"LIST\0\0\0\0" * MOST_CHUNKS)[1] is None
@@ -228,7 +229,7 @@ def test_a_page_that_was_lost_is_missed() -> None:
 
 
 @pytest.mark.parametrize("form", CHAINED)
-def test_a_second_file_that_was_cut_off_is_told(form: str, files: dict[str, bytes]) -> None:
+def test_a_second_file_that_was_cut_off_is_named(form: str, files: dict[str, bytes]) -> None:
     data = files[form]
     with open_audio(data + data[: len(data) // 2]) as reader:
         samples = np.concatenate(list(reader.blocks()))
@@ -238,7 +239,7 @@ def test_a_second_file_that_was_cut_off_is_told(form: str, files: dict[str, byte
         read(data + data[: len(data) // 2])
 
 
-def test_samples_behind_the_announced_ones_are_told(files: dict[str, bytes]) -> None:
+def test_samples_behind_the_announced_ones_are_named(files: dict[str, bytes]) -> None:
     data = bytearray(files["wav"])
     data[40:44] = (RATE * 2).to_bytes(4, "little")  # a recorder that updates it now and then
     with pytest.raises(CutOff, match=r"has \d+ bytes behind the samples that its header announces"):
@@ -288,9 +289,9 @@ def wav(channels: int, rate: int, samples: bytes) -> bytes:
 def test_a_header_cannot_claim_memory() -> None:
     claim = wav(1024, 768_000, bytes(1024))
     assert len(claim) == 1068
-    with pytest.raises(AudioError, match=f"1024 channels: 1 to {MOST_CHANNELS} can be read"):
+    with refuses("out_of_range", None, "1024 channels", MOST_CHANNELS):
         open_audio(claim)
-    with pytest.raises(AudioError, match="1000000 samples per second"):
+    with refuses("out_of_range", None, 1_000_000, 192_000):
         open_audio(wav(1, 1_000_000, bytes(100)))
     with open_audio(wav(MOST_CHANNELS, 192_000, bytes(MOST_CHANNELS * 10_000))) as reader:
         shapes = [block.shape for block in reader.channel_blocks(192_000)]
@@ -302,14 +303,14 @@ def test_a_header_cannot_claim_memory() -> None:
 def test_other_headers_cannot_either(kind: str) -> None:
     file = io.BytesIO()
     soundfile.write(file, np.zeros((10, MOST_CHANNELS + 1)), 8000, format=kind, subtype="PCM_16")
-    with pytest.raises(AudioError, match="65 channels"):
+    with refuses("out_of_range", None, "65 channels"):
         open_audio(file.getvalue())
 
 
 def test_a_recording_too_long_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("nearfuture.audio.decode.MOST_SAMPLES", 300_000)
     data = encoded("flac", np.zeros((700_000, 1), np.float32))
-    with pytest.raises(AudioError, match="more than 300000 samples"):
+    with refuses("too_large", None, 300_000):
         read(data)
 
 
@@ -317,23 +318,25 @@ def test_a_recording_too_long_for_memory_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "reason"),
     [(1e20, "a sample of 1e+20 at 7"), (12345.0, "12345 at 7"), (np.nan, "no finite number")],
 )
 @pytest.mark.parametrize("kind", ["WAV", "AIFF", "CAF"])
-def test_absurd_levels_have_one_verdict(kind: str, value: float, told: str, tmp_path: Path) -> None:
+def test_absurd_levels_have_one_verdict(
+    kind: str, value: float, reason: str, tmp_path: Path
+) -> None:
     samples = np.zeros(4000, np.float32)
     samples[7] = value
     path = tmp_path / "a"
     soundfile.write(path, samples, 8000, format=kind, subtype="FLOAT")
-    said = set()
-    looks: list[Callable[[Path], object]] = [read, probe, read_part]
-    for look in looks:
+    messages = set()
+    functions: list[Callable[[Path], object]] = [read, probe, read_part]
+    for function in functions:
         with pytest.raises(AudioError, match=str(path)) as caught:
-            look(path)
-        said.add(str(caught.value))
-    assert len(said) == 1
-    assert told.replace("+", r"+") in said.pop()
+            function(path)
+        messages.add(str(caught.value))
+    assert len(messages) == 1
+    assert reason in messages.pop()
 
 
 # Pipes
@@ -382,7 +385,7 @@ def test_a_pipe_that_knows_no_length_is_read_to_its_end(
         np.testing.assert_array_equal(read(pipe).samples, read(files["wav"]).samples)
 
 
-def test_a_pipe_that_breaks_is_told(files: dict[str, bytes]) -> None:
+def test_a_pipe_that_breaks_is_named(files: dict[str, bytes]) -> None:
     with through_a_pipe(files["wav"][:-1000]) as pipe, open_audio(pipe) as reader:
         count = sum(len(block) for block in reader.blocks())
         assert reader.damage is not None
@@ -407,5 +410,5 @@ def test_a_channel_is_chosen(files: dict[str, bytes]) -> None:
     with open_audio(data) as reader:
         got = np.concatenate(list(reader.blocks(4000, channel=2)))
     np.testing.assert_allclose(got, samples[:, 2], rtol=0, atol=1 / 32768)
-    with open_audio(data) as reader, pytest.raises(AudioError, match="no channel 3"):
+    with open_audio(data) as reader, refuses("out_of_range", "channel", 3):
         next(reader.blocks(channel=3))

@@ -22,13 +22,13 @@ class Counting(io.BytesIO):
 def test_looking_for_marks_reads_a_file_once(mark: bytes) -> None:
     content = b"abc" * 300 + mark * 200_000
     file = Counting(content)
-    data, found, at = Bytes(file), 0, 0
+    data, count, at = Bytes(file), 0, 0
     while (at := data.find(mark, at)) >= 0:
-        found += 1
+        count += 1
         at += len(mark)
         assert data.at(at + 2000, 4) == content[at + 2000 : at + 2004]  # as for a frame's end
         assert file.count < 3 * len(content)
-    assert found == 200_000
+    assert count == 200_000
 
 
 def test_a_mark_across_two_pieces_is_found() -> None:

@@ -18,8 +18,8 @@ from tests.patience import PATIENCE_S
 from tests.text.test_timed import parse_textgrid
 
 SAMPLES = MODELS.parent / "samples"
-CLIP, SAID = SAMPLES / "flite-rms-3602.flac", "three six zero two"
-OTHER, OTHER_SAID = SAMPLES / "flite-rms-991.flac", "nine nine one"
+CLIP, TEXT = SAMPLES / "flite-rms-3602.flac", "three six zero two"
+OTHER, OTHER_TEXT = SAMPLES / "flite-rms-991.flac", "nine nine one"
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
@@ -35,10 +35,10 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Two recordings with their texts beside them."""
-    for clip, said in ((CLIP, SAID), (OTHER, OTHER_SAID)):
+    for clip, text in ((CLIP, TEXT), (OTHER, OTHER_TEXT)):
         shutil.copy(clip, tmp_path / clip.name)
         (tmp_path / clip.with_suffix(".txt").name).write_text(
-            f"\ufeff{said.title()}.\r\n", encoding="utf-8"
+            f"\ufeff{text.title()}.\r\n", encoding="utf-8"
         )
     return tmp_path
 
@@ -46,13 +46,13 @@ def folder(tmp_path: Path) -> Path:
 def test_json_says_where_words_and_characters_are(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, CLIP, "--text", "Three, six, ZERO — two!")
     assert (code, err, out.count("\n")) == (0, "", 1)
-    told = json.loads(out)
-    assert (told["file"], told["text"]) == (str(CLIP), SAID)
-    assert [word["text"] for word in told["words"]] == SAID.split()
-    times = [word[time] for word in told["words"] for time in ("start_ms", "end_ms")]
+    row = json.loads(out)
+    assert (row["file"], row["text"]) == (str(CLIP), TEXT)
+    assert [word["text"] for word in row["words"]] == TEXT.split()
+    times = [word[time] for word in row["words"] for time in ("start_ms", "end_ms")]
     assert times == sorted(set(times))
-    assert times[-1] <= told["audio_ms"] == pytest.approx(1000 * read(CLIP).seconds, abs=0.051)
-    for word in told["words"]:
+    assert times[-1] <= row["audio_ms"] == pytest.approx(1000 * read(CLIP).seconds, abs=0.051)
+    for word in row["words"]:
         assert 0.5 < word["confidence"] <= 1
         assert "".join(character["text"] for character in word["characters"]) == word["text"]
         assert word["characters"][0]["start_ms"] == word["start_ms"]
@@ -62,13 +62,13 @@ def test_json_says_where_words_and_characters_are(capsys: pytest.CaptureFixture[
 def test_a_text_is_beside_its_recording(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, folder / CLIP.name, folder / OTHER.name)
     assert (code, err) == (0, "")
-    assert [json.loads(line)["text"] for line in out.splitlines()] == [SAID, OTHER_SAID]
+    assert [json.loads(line)["text"] for line in out.splitlines()] == [TEXT, OTHER_TEXT]
 
 
 def test_a_text_may_be_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, CLIP, "--text", folder / CLIP.with_suffix(".txt").name)
     assert code == 0
-    assert json.loads(out)["text"] == SAID
+    assert json.loads(out)["text"] == TEXT
     code, out, err = run(capsys, CLIP, "--text", folder / "missing.txt")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "missing.txt" in err
@@ -111,7 +111,7 @@ def test_the_same_times_in_every_format(folder: Path, capsys: pytest.CaptureFixt
     assert end == pytest.approx(read(CLIP).seconds, abs=1e-4)
     assert [interval for interval in tiers["words"] if interval[2]] == times
     letters = [interval[2] for interval in tiers["characters"] if interval[2]]
-    assert "".join(letters) == SAID.replace(" ", "")
+    assert "".join(letters) == TEXT.replace(" ", "")
     assert sorted(path.name for path in out.iterdir()) == [
         "flite-rms-3602.TextGrid",
         "flite-rms-991.TextGrid",
@@ -122,7 +122,7 @@ def test_the_page_shows_what_is_printed(capsys: pytest.CaptureFixture[str]) -> N
     page = (Path(__file__).parents[2] / "docs" / "alignment.md").read_text(encoding="utf-8")
     _, _, shown = page.partition("```\n\n```\n")
     shown = shown.partition("```")[0]
-    _, printed, _ = run(capsys, CLIP, "--text", SAID, "--format", "ctm")
+    _, printed, _ = run(capsys, CLIP, "--text", TEXT, "--format", "ctm")
     pairs = zip(shown.splitlines(), printed.splitlines(), strict=True)
     for (*here, here_sure), (*there, there_sure) in (map(str.split, pair) for pair in pairs):
         assert here == there
@@ -155,7 +155,7 @@ def test_bad_recordings_are_named_and_the_others_go_on(
     files = [folder / Path(name).with_suffix(".wav") for name in reasons]
     code, out, err = run(capsys, folder / CLIP.name, *files, folder / OTHER.name)
     assert code == 1
-    assert [json.loads(line)["text"] for line in out.splitlines()] == [SAID, OTHER_SAID]
+    assert [json.loads(line)["text"] for line in out.splitlines()] == [TEXT, OTHER_TEXT]
     lines = err.splitlines()
     assert len(lines) == len(reasons)
     for line, (name, reason) in zip(lines, reasons.items(), strict=True):
@@ -167,10 +167,10 @@ def test_a_file_is_written_as_it_is_called(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     for name, begins in (("a.ctm", CLIP.stem), ("a.TextGrid", "File type"), ("a.jsonl", "{")):
-        assert run(capsys, CLIP, "--text", SAID, "--out", tmp_path / name)[0] == 0
+        assert run(capsys, CLIP, "--text", TEXT, "--out", tmp_path / name)[0] == 0
         assert (tmp_path / name).read_text().startswith(begins)
     code, _, err = run(
-        capsys, CLIP, "--text", SAID, "--out", tmp_path / "b.ctm", "--format", "json"
+        capsys, CLIP, "--text", TEXT, "--out", tmp_path / "b.ctm", "--format", "json"
     )
     assert (code, "--format json does not go with --out" in err) == (2, True)
     assert not (tmp_path / "b.ctm").exists()
@@ -186,12 +186,12 @@ def test_names_tell_recordings_in_two_folders_apart(
         for suffix in (".flac", ".txt"):
             shutil.copy(folder / f"{CLIP.stem}{suffix}", folder / "in" / speaker / f"1{suffix}")
         paths.append(folder / "in" / speaker / "1.flac")
-    given = paths if way == "files" else ["--data", folder / "in"]
-    code, _, err = run(capsys, *given, "--out", folder / "out")
+    named = paths if way == "files" else ["--data", folder / "in"]
+    code, _, err = run(capsys, *named, "--out", folder / "out")
     assert (code, err) == (0, "")
     for path, name in zip(paths, ("anna_1.json", "bert_1.json"), strict=True):
         assert json.loads((folder / "out" / name).read_text())["file"] == str(path)
-    assert {line.split()[0] for line in run(capsys, *given, "--format", "ctm")[1].splitlines()} == {
+    assert {line.split()[0] for line in run(capsys, *named, "--format", "ctm")[1].splitlines()} == {
         "anna_1",
         "bert_1",
     }
@@ -210,7 +210,7 @@ def test_what_came_to_nothing_does_not_stand_in_the_way(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = folder / "out"
-    assert run(capsys, folder / "missing.wav", "--text", SAID, "--segment", out)[0] == 1
+    assert run(capsys, folder / "missing.wav", "--text", TEXT, "--segment", out)[0] == 1
     assert run(capsys, folder / CLIP.name, "--segment", out)[0] == 0
     code, _, err = run(capsys, folder / CLIP.name, "--segment", out)
     assert (code, "is there already: name another folder" in err) == (2, True)
@@ -219,17 +219,17 @@ def test_what_came_to_nothing_does_not_stand_in_the_way(
 def test_a_streaming_model_is_refused_unless_its_delay_is_accepted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, out, err = run(capsys, CLIP, "--text", SAID, "--model", "digits")
+    code, out, err = run(capsys, CLIP, "--text", TEXT, "--model", "digits")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert "emission delay" in err
-    code, out, err = run(capsys, CLIP, "--text", SAID, "--model", "digits", "--late")
+    code, out, err = run(capsys, CLIP, "--text", TEXT, "--model", "digits", "--late")
     assert (code, err.count("\n")) == (0, 1)
     late = [word["start_ms"] for word in json.loads(out)["words"]]
-    out = run(capsys, CLIP, "--text", SAID)[1]
+    out = run(capsys, CLIP, "--text", TEXT)[1]
     exact = [word["start_ms"] for word in json.loads(out)["words"]]
     assert late != exact
     np.testing.assert_allclose(late, exact, atol=160)  # four frames
-    code, _, err = run(capsys, CLIP, "--text", SAID, "--late")
+    code, _, err = run(capsys, CLIP, "--text", TEXT, "--late")
     assert (code, err.count("\n")) == (2, 1)
 
 

@@ -103,7 +103,7 @@ class LibsndfileError(RuntimeError):
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "reason"),
     [
         (
             OSError(errno.ENOSPC, "No space left on device", "a.html"),
@@ -116,7 +116,7 @@ class LibsndfileError(RuntimeError):
 )
 def test_whatever_cannot_be_written_is_one_line(
     error: Exception,
-    said: str,
+    reason: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -124,7 +124,7 @@ def test_whatever_cannot_be_written_is_one_line(
     with pytest.raises(SystemExit) as stop:
         main(["budget"])
     err = capsys.readouterr().err
-    assert (stop.value.code, err.count("\n"), said in err) == (1, 1, True)
+    assert (stop.value.code, err.count("\n"), reason in err) == (1, 1, True)
 
 
 def test_other_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from tests.text.test_timed import parse_textgrid
 
 CLIP = MODELS.parent / "samples" / "flite-rms-3602.flac"
 OTHER = CLIP.with_name("flite-rms-991.flac")
-SAID = "three six zero two"
+TEXT = "three six zero two"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_right_text(
 ) -> None:
     path = UNDERSTOOD[kind](tmp_path / "a.wav", samples)
     code, out, err = run(capsys, path)
-    assert (code, out, err) == (0, f"{SAID}\n", "")
+    assert (code, out, err) == (0, f"{TEXT}\n", "")
 
 
 def test_ten_milliseconds_say_nothing(
@@ -136,7 +136,7 @@ def test_one_bad_file_does_not_stop_the_others(
     bad = broken(tmp_path)
     code, out, err = run(capsys, bad["empty"], CLIP, bad["text"], OTHER)
     assert code == 1
-    assert out.splitlines() == [f"{CLIP}: {SAID}", f"{OTHER}: nine nine one"]
+    assert out.splitlines() == [f"{CLIP}: {TEXT}", f"{OTHER}: nine nine one"]
     assert len(err.splitlines()) == 2
 
 
@@ -153,22 +153,22 @@ def test_a_budget_that_cannot_be_kept_names_the_smallest(
 def test_json_has_word_times_and_the_latency_itemised(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, CLIP, "--budget", "400", "--format", "json")
     assert code == 0
-    told = json.loads(out)
-    assert told["text"] == SAID
-    assert [one["text"] for one in told["utterances"]] == [SAID]
-    assert told["utterances"][0]["start_ms"] == told["words"][0]["start_ms"]
-    assert [word["text"] for word in told["words"]] == SAID.split()
-    starts = [word["start_ms"] for word in told["words"]]
+    row = json.loads(out)
+    assert row["text"] == TEXT
+    assert [utterance["text"] for utterance in row["utterances"]] == [TEXT]
+    assert row["utterances"][0]["start_ms"] == row["words"][0]["start_ms"]
+    assert [word["text"] for word in row["words"]] == TEXT.split()
+    starts = [word["start_ms"] for word in row["words"]]
     assert starts == sorted(starts)
-    assert told["words"][-1]["end_ms"] <= told["audio_ms"]
-    assert told["latency_ms"]["worst"] == 375.0
-    assert sum(told["latency_ms"]["items"].values()) == 375.0
+    assert row["words"][-1]["end_ms"] <= row["audio_ms"]
+    assert row["latency_ms"]["worst"] == 375.0
+    assert sum(row["latency_ms"]["items"].values()) == 375.0
 
 
 def test_live_shows_the_same_text(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, CLIP, "--budget", "400", "--live")
     assert code == 0
-    assert SAID in out
+    assert TEXT in out
 
 
 @pytest.mark.parametrize("other", [("--format", "json"), ("--out", "a.txt"), ("--quiet",)])
@@ -210,7 +210,7 @@ def paused(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_an_utterance_is_a_line(paused: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(capsys, paused) == (0, f"{SAID}\nnine nine one\n", "")
+    assert run(capsys, paused) == (0, f"{TEXT}\nnine nine one\n", "")
 
 
 def test_every_format_says_the_same_in_a_file_and_on_standard_output(
@@ -229,10 +229,10 @@ def test_every_format_says_the_same_in_a_file_and_on_standard_output(
     assert texts["vtt"].startswith("WEBVTT\n\n00:00:00.308 --> ")
     assert [
         line.split()[4] for line in texts["ctm"].splitlines()
-    ] == f"{SAID} nine nine one".split()
+    ] == f"{TEXT} nine nine one".split()
     end, tiers = parse_textgrid(texts["textgrid"])
     assert end == pytest.approx(soundfile.info(paused).duration, abs=1e-3)
-    assert [text for *_, text in tiers["words"] if text] == f"{SAID} nine nine one".split()
+    assert [text for *_, text in tiers["words"] if text] == f"{TEXT} nine nine one".split()
 
 
 def test_a_folder_and_a_pattern_are_all_their_recordings(
@@ -246,13 +246,13 @@ def test_a_folder_and_a_pattern_are_all_their_recordings(
     code, out, _ = run(capsys, folder, folder / "*.wav")
     assert code == 0
     assert out.splitlines() == [
-        f"{folder / name}: {SAID}" for name in ("a.flac", "z.wav", "b/a.wav")
+        f"{folder / name}: {TEXT}" for name in ("a.flac", "z.wav", "b/a.wav")
     ]
     texts = tmp_path / "texts"
     assert run(capsys, folder, "--out", texts, "--format", "srt")[0] == 0
     assert sorted(path.name for path in texts.iterdir()) == ["a.srt", "b_a.srt", "z.srt"]
     code, out, err = run(capsys, folder / "*.mp3", texts, folder / "a.flac")
-    assert (code, out) == (1, f"{SAID}\n")
+    assert (code, out) == (1, f"{TEXT}\n")
     assert err.splitlines() == [
         f"nearfuture: no file matches {folder / '*.mp3'}",
         f"nearfuture: {texts} has no recordings in it (.wav, .flac, .ogg, .mp3 and others)",
@@ -280,7 +280,7 @@ def command(*arguments: str | Path, **options: Any) -> subprocess.Popen[bytes]:
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdin"])
-def test_standard_input_is_heard_as_it_comes_and_ctrl_c_keeps_what_was_heard(
+def test_standard_input_is_read_as_it_comes_and_ctrl_c_keeps_the_text_so_far(
     name: str, paused: Path
 ) -> None:
     data = paused.read_bytes()
@@ -289,7 +289,7 @@ def test_standard_input_is_heard_as_it_comes_and_ctrl_c_keeps_what_was_heard(
         assert process.stdout is not None
         process.stdin.write(data[:-8000])
         process.stdin.flush()
-        assert process.stdout.readline() == f"{SAID}\n".encode()  # long before the end
+        assert process.stdout.readline() == f"{TEXT}\n".encode()  # long before the end
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130
@@ -343,7 +343,7 @@ def test_where_nothing_could_be_read_the_old_file_stays(
     assert out.read_text() == "old"
     assert run(capsys, tmp_path / "bad.wav", CLIP, "--out", out)[0] == 1
     assert "three" in out.read_text()
-    assert {one.name for one in tmp_path.iterdir()} == {"bad.wav", out.name}
+    assert {path.name for path in tmp_path.iterdir()} == {"bad.wav", out.name}
 
 
 def test_folders_above_the_output_are_made(
@@ -351,7 +351,7 @@ def test_folders_above_the_output_are_made(
 ) -> None:
     out = tmp_path / "a" / "b" / "c.txt"
     assert run(capsys, CLIP, "--out", out) == (0, "", "")
-    assert out.read_text() == SAID + "\n"
+    assert out.read_text() == TEXT + "\n"
     code, _, err = run(capsys, CLIP, "--out", out / "d.txt")
     assert (code, err) == (1, f"nearfuture: cannot use {out / 'd.txt'}: not a directory\n")
 
@@ -386,7 +386,7 @@ def test_a_file_may_begin_with_a_hyphen(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "-3602.flac").write_bytes(CLIP.read_bytes())
-    assert run(capsys, "-3602.flac") == (0, SAID + "\n", "")
+    assert run(capsys, "-3602.flac") == (0, TEXT + "\n", "")
 
 
 def test_a_file_that_is_damaged_later_keeps_the_text_before(
@@ -397,6 +397,6 @@ def test_a_file_that_is_damaged_later_keeps_the_text_before(
     path = wav(tmp_path / "b.wav", samples, subtype="FLOAT")
     code, _, err = run(capsys, path, paused, "--out", tmp_path / "new", "--format", "json")
     assert (code, err.count("\n"), str(path) in err) == (1, 1, True)
-    told = [json.loads(one.read_text()) for one in (tmp_path / "new").iterdir()]
-    assert sorted(one["file"] for one in told) == sorted(map(str, (path, paused)))
-    assert all(one["text"].startswith(SAID) for one in told)
+    rows = [json.loads(file.read_text()) for file in (tmp_path / "new").iterdir()]
+    assert sorted(row["file"] for row in rows) == sorted(map(str, (path, paused)))
+    assert all(row["text"].startswith(TEXT) for row in rows)

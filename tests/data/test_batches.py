@@ -4,8 +4,8 @@ import pytest
 
 from nearfuture.data import Batch, Batches, BucketingBatches
 from nearfuture.data.batching.batch import share
-from nearfuture.error import NearfutureError
 from recipes.digits import ConnectedDigits
+from tests.errors import refuses
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 12])
@@ -20,7 +20,7 @@ def test_ranks_share_a_batch_without_rest(size: int, ranks: int) -> None:
 
 @pytest.mark.parametrize(("rank", "ranks"), [(2, 2), (-1, 2), (0, 0)])
 def test_a_rank_that_is_none_is_refused(rank: int, ranks: int) -> None:
-    with pytest.raises(NearfutureError, match=f"rank {rank} of {ranks}"):
+    with refuses("out_of_range", "rank", rank, ranks):
         share([1, 2], rank, ranks)
 
 

@@ -24,8 +24,9 @@ from nearfuture.data import (
     load_utterances,
     read_source,
 )
-from nearfuture.error import NearfutureError
+from nearfuture.text import Vocabulary
 from tests.data.fixtures import tone
+from tests.errors import refuses
 
 PLAIN = Augmentation.none()
 
@@ -129,12 +130,12 @@ def test_what_cannot_be_trained_on_is_named_and_not_fatal(tmp_path: Path) -> Non
 def test_the_limit_itself_is_not_over_it() -> None:
     items = [Cut(name="a", path=Path("a"), text="a", duration_s=40.0)]
     assert batched(items, rate=8000).skipped == ()
-    with pytest.raises(NearfutureError, match=r"nothing to train on: a: .*over the limit of 29 s"):
+    with refuses("not_found", "cuts", "a: ", "over the limit of 29 s"):
         batched(items, rate=8000, cut_filter=CutFilter(longest_s=29.0))
 
 
 def test_nothing_is_refused() -> None:
-    with pytest.raises(NearfutureError, match="nothing to train on: there are no recordings"):
+    with refuses("not_found", "cuts", "there are no recordings"):
         batched([], rate=8000)
 
 
@@ -144,7 +145,7 @@ def test_nothing_is_refused() -> None:
 )
 def test_a_limit_that_is_none_is_refused(options: dict[str, float]) -> None:
     (name,) = options
-    with pytest.raises(NearfutureError, match=f"`{name}` is {options[name]}"):
+    with refuses("out_of_range", name, options[name]):
         batched(listed(), rate=8000, **options)  # type: ignore[arg-type]
 
 
@@ -162,7 +163,7 @@ def test_what_ctc_cannot_spell_is_left_out(text: str, needed: int) -> None:
 
 @pytest.mark.parametrize("longest_s", [0.0, -1.0, math.nan])
 def test_a_longest_recording_that_is_none_is_refused(longest_s: float) -> None:
-    with pytest.raises(NearfutureError, match=f"longest recording has {longest_s} s"):
+    with refuses("out_of_range", "longest_s", longest_s):
         CutFilter(longest_s=longest_s)
 
 
@@ -501,3 +502,25 @@ def test_a_real_corpus_is_trained_on() -> None:
     seconds = [one.samples.size / 16000 for one in batch.utterances]
     # Before augmentation: 10 % slower and 0.3 s at both ends at most.
     assert max(seconds) * len(seconds) <= 60 / 0.9 + 0.6 / 0.9 * len(seconds) + 1
+
+
+# Utterances of any batch
+
+
+@pytest.mark.parametrize(
+    ("text", "samples", "code", "reason"),
+    [
+        ("ab", np.zeros(1000, np.float32), None, ""),
+        ("", np.zeros(0, np.float32), None, ""),
+        ("abc", np.zeros(1000, np.float32), "outside the vocabulary", "'c'"),
+        ("ab", np.full(1000, np.nan, np.float32), "not finite", "not finite numbers"),
+        ("aa", np.zeros(1080, np.float32), "too short for its text", "0.14 s are 2 frames"),
+    ],
+)
+def test_what_a_batch_may_hold(
+    text: str, samples: np.ndarray, code: str | None, reason: str
+) -> None:
+    utterance = Utterance(name="one", samples=samples, text=text)
+    skipped = CutFilter(longest_s=0.1).reject_utterance(utterance, 8000, Vocabulary(("a", "b")))
+    assert (skipped and skipped.code) == code
+    assert reason in str(skipped)

@@ -9,8 +9,8 @@ import soundfile
 
 from nearfuture.data import BucketingBatches, Source, check, read_source
 from nearfuture.data.split import assign_splits, shared_speakers
-from nearfuture.error import NearfutureError
 from tests.data.sources import write_audio, write_text
+from tests.errors import refuses
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1234\n"
 SECONDS = 0.5
@@ -191,11 +191,11 @@ def test_a_git_lfs_pointer_is_one_wherever_it_lies(tmp_path: Path) -> None:
     ]
     for name in ("list.tsv", "list.csv", "lines.jsonl", "cuts.jsonl.gz"):
         path = write_text(tmp_path / name, POINTER)
-        with pytest.raises(NearfutureError, match=rf"{name} is a Git LFS pointer.*git lfs pull"):
+        with refuses("unsupported", "path", name, "git lfs pull"):
             read_source(path)
     write_text(tmp_path / "kaldi/wav.scp", POINTER)
     write_text(tmp_path / "kaldi/text", "a one\n")
-    with pytest.raises(NearfutureError, match=r"wav\.scp is a Git LFS pointer"):
+    with refuses("unsupported", "path", "wav.scp", "git lfs pull"):
         read_source(tmp_path / "kaldi")
 
 
@@ -222,7 +222,7 @@ def test_where_a_list_tells_folders_do_not(tmp_path: Path) -> None:
     people(tmp_path, "anna")
     path = write_text(tmp_path / "manifest.tsv", "path\ttranscript\nanna/a.wav\tone\n")
     for source in (path, tmp_path):
-        with pytest.raises(NearfutureError, match="leave out `speaker_folders`"):
+        with refuses("conflict", "speaker_folders", source):
             read_source(source, speaker_folders=True)
 
 

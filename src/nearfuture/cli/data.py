@@ -259,9 +259,17 @@ def _symbols(vocabulary: str) -> str:
     if vocabulary in bundled() or Path(vocabulary).exists():
         return "".join(Bundle.open(vocabulary).manifest.vocabulary.symbols)
     if not vocabulary:
-        raise NearfutureError("a vocabulary has at least one character; name a model, or write it")
+        raise NearfutureError(
+            "a vocabulary has at least one character; name a model, or write it",
+            code="invalid",
+            parameter="vocabulary",
+        )
     if any(mark in vocabulary for mark in "/\\") or vocabulary.endswith(".zip"):
-        raise NearfutureError(f"there is no model {vocabulary}, and it is no list of characters")
+        raise NearfutureError(
+            f"there is no model {vocabulary}, and it is no list of characters",
+            code="not_found",
+            parameter="vocabulary",
+        )
     return vocabulary
 
 

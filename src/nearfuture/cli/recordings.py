@@ -57,7 +57,8 @@ def named_recordings(names: Sequence[str]) -> tuple[list[NamedRecording], list[s
     for name in names:
         if name.startswith("-") and name != "-" and not os.path.lexists(name):
             raise NearfutureError(
-                f"there is no option {name}, and no file of that name: --help lists the options"
+                f"there is no option {name}, and no file of that name: --help lists the options",
+                code="invalid",
             )
     paths: list[str] = []
     failures: list[str] = []
@@ -98,13 +99,13 @@ def _meant(name: str) -> list[str]:
         if found := _below(Path(name)):
             return found
         raise NearfutureError(
-            f"{name} has no recordings in it (.wav, .flac, .ogg, .mp3 and others)"
+            f"{name} has no recordings in it (.wav, .flac, .ogg, .mp3 and others)", code="not_found"
         )
     if glob.has_magic(name) and not os.path.lexists(name):
         matching = sorted(glob.glob(name, recursive=True))
         if matching:
             return [one for match in matching for one in _meant(match)]
-        raise NearfutureError(f"no file matches {name}")
+        raise NearfutureError(f"no file matches {name}", code="not_found")
     return [name]  # a pipe, or whatever opening it says
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nearfuture.audio import Audio, AudioError, CutOff, resample
 from nearfuture.audio.probe import SHORT_S, Probe, probe, read_part
-from nearfuture.error import NearfutureError
+from nearfuture.error import Code, NearfutureError
 
 SkipCode = Literal[
     "no such file",
@@ -68,6 +68,17 @@ class Skipped:
         return f"{self.name}: {self.reason}"
 
 
+_CODES: dict[SkipCode, Code] = {
+    "no such file": "not_found",
+    "cannot be read": "damaged",
+    "cut off": "damaged",
+    "not in its file": "out_of_range",
+    "too long": "out_of_range",
+    "too short for its text": "out_of_range",
+}
+"""What is wrong with a cut, in the words of all errors."""
+
+
 class CutError(NearfutureError):
     """A cut cannot be used.
 
@@ -75,8 +86,10 @@ class CutError(NearfutureError):
         skipped: names the cut and the reason.
     """
 
+    code = "unsupported"
+
     def __init__(self, skipped: Skipped) -> None:
-        super().__init__(str(skipped))
+        super().__init__(str(skipped), code=_CODES.get(skipped.code))
         self.skipped = skipped
 
 

@@ -12,7 +12,7 @@ from nearfuture.audio.mixdown import QUIETEST
 from nearfuture.budget import RecognizerConfig
 from nearfuture.data.cut import Cut, CutError, Skipped, Utterance
 from nearfuture.error import NearfutureError
-from nearfuture.text import counted, frames_needed
+from nearfuture.text import Vocabulary, counted, frames_needed
 
 LONGEST_S = 40.0
 """Longer recordings are skipped unless another limit is set: LibriSpeech's longest has 35 s.
@@ -50,7 +50,9 @@ class CutFilter:
     def __post_init__(self) -> None:
         if not self.longest_s > 0:
             raise NearfutureError(
-                f"the longest recording has {self.longest_s} s: more than 0 seconds are wanted"
+                f"the longest recording has {self.longest_s} s: more than 0 seconds are wanted",
+                code="out_of_range",
+                parameter="longest_s",
             )
 
     def fits(self, text: str, seconds: float) -> bool:
@@ -70,16 +72,36 @@ class CutFilter:
                 f"it is {seconds:.1f} s long, over the limit of {self.longest_s:g} s: cut it into "
                 f"shorter ones, or raise the limit",
             )
-        if not self.fits(text, seconds):
-            frames = counted(self.model.frames_in(seconds), "frame")
-            shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
-            return Skipped(
-                name,
-                "too short for its text",
-                f"its {seconds:.2f} s are {frames} of {self.model.frame_ms:g} ms; {shown!r} needs "
-                f"{frames_needed(text)}",
-            )
-        return None
+        return None if self.fits(text, seconds) else self._too_short(name, text, seconds)
+
+    def reject_utterance(
+        self, utterance: Utterance, rate: int, vocabulary: Vocabulary
+    ) -> Skipped | None:
+        """Why an utterance of a batch, from anywhere, cannot be trained on, or None.
+
+        It may have no text, and any length that its text fits into.
+        """
+        try:
+            vocabulary.encode(utterance.text)
+        except NearfutureError as error:
+            return Skipped(utterance.name, "outside the vocabulary", str(error))
+        if not np.isfinite(utterance.samples).all():
+            reason = "it has samples that are not finite numbers"
+            return Skipped(utterance.name, "not finite", reason)
+        seconds = utterance.samples.size / rate
+        if self.fits(utterance.text, seconds):
+            return None
+        return self._too_short(utterance.name, utterance.text, seconds)
+
+    def _too_short(self, name: str, text: str, seconds: float) -> Skipped:
+        frames = counted(self.model.frames_in(seconds), "frame")
+        shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+        return Skipped(
+            name,
+            "too short for its text",
+            f"its {seconds:.2f} s are {frames} of {self.model.frame_ms:g} ms; {shown!r} needs "
+            f"{frames_needed(text)}",
+        )
 
     def accept(self, cut: Cut) -> Cut:
         """The cut with its duration, which its file's header states if the source does not.

@@ -43,13 +43,16 @@ def assign_splits(
             f"the source has splits of its own ({', '.join(splits)}), which are kept: do not ask "
             f"to split it by {by}",
             code="conflict",
+            parameter="by",
         )
     groups: dict[object, list[int]] = defaultdict(list)
     for number, cut in enumerate(cuts):
         if by == "speaker" and not cut.speaker:
             raise NearfutureError(
                 f"{cut.name} has no speaker, so that a split by speaker would be none: name the "
-                f"speakers (`speaker_folders` where folders do), or split at random"
+                f"speakers (`speaker_folders` where folders do), or split at random",
+                code="invalid",
+                parameter="by",
             )
         groups[cut.speaker if by == "speaker" else number].append(number)
     wanted = [(name, share) for name, share in (("test", test), ("dev", dev)) if share > 0]
@@ -57,7 +60,9 @@ def assign_splits(
         raise NearfutureError(
             f"{len(groups)} {'speakers' if by == 'speaker' else 'recordings'} cannot be split into "
             f"{', '.join(['train', *(name for name, _ in reversed(wanted))])}: more are needed, or "
-            f"fewer splits (a share of 0)"
+            f"fewer splits (a share of 0)",
+            code="unsupported",
+            parameter="by",
         )
     seconds = {key: sum(cuts[i].duration_s or 0.0 for i in group) for key, group in groups.items()}
     order = np.random.default_rng(seed).permutation(len(groups))

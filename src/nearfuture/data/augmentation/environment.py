@@ -63,7 +63,9 @@ def corpus_contents(name: str) -> str:
         try:
             digest.update(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
-            raise NearfutureError(f"cannot read {path}: {error.strerror}") from error
+            raise NearfutureError(
+                f"cannot read {path}: {error.strerror}", code="not_found"
+            ) from error
     return f"{counted(len(paths), 'recording')} ({digest.hexdigest()[:12]})" if paths else "none"
 
 

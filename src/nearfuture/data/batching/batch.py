@@ -59,6 +59,8 @@ def share(batch: Sequence[T], rank: int, ranks: int) -> list[tuple[int, T]]:
     """
     if not 0 <= rank < ranks:
         raise NearfutureError(
-            f"rank {rank} of {ranks}: ranks count from 0 to one less than there are"
+            f"rank {rank} of {ranks}: ranks count from 0 to one less than there are",
+            code="out_of_range",
+            parameter="rank",
         )
     return list(enumerate(batch))[rank::ranks]

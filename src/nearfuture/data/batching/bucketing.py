@@ -47,10 +47,16 @@ class BatchingOptions:
     def __post_init__(self) -> None:
         if not self.batch_seconds > 0:
             raise NearfutureError(
-                f"`batch_seconds` is {self.batch_seconds}: more than 0 seconds are wanted"
+                f"`batch_seconds` is {self.batch_seconds}: more than 0 seconds are wanted",
+                code="out_of_range",
+                parameter="batch_seconds",
             )
         if not self.cache_mb >= 0:
-            raise NearfutureError(f"`cache_mb` is {self.cache_mb}: 0 or more megabytes are wanted")
+            raise NearfutureError(
+                f"`cache_mb` is {self.cache_mb}: 0 or more megabytes are wanted",
+                code="out_of_range",
+                parameter="cache_mb",
+            )
 
 
 class BucketingBatches:
@@ -111,7 +117,9 @@ class BucketingBatches:
         self.cuts, self.skipped = _accepted(cuts, self.cut_filter)
         if not self.cuts:
             reasons = "; ".join(map(str, self.skipped[:3])) or "there are no recordings"
-            raise NearfutureError(f"there is nothing to train on: {reasons}")
+            raise NearfutureError(
+                f"there is nothing to train on: {reasons}", code="not_found", parameter="cuts"
+            )
         self._seconds = np.array([cut.duration_s for cut in self.cuts], np.float64)
         self._cache = AudioCache(self.options.cache_mb)
         self._plans: dict[int, list[list[int]]] = {}

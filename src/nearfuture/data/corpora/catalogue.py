@@ -70,7 +70,9 @@ def public_corpus(name: str) -> PublicCorpus:
     """
     if name not in CORPORA:
         raise NearfutureError(
-            f"there is no corpus {name!r} to fetch: choose one of {', '.join(CORPORA)}"
+            f"there is no corpus {name!r} to fetch: choose one of {', '.join(CORPORA)}",
+            code="not_found",
+            parameter="name",
         )
     return CORPORA[name]
 
@@ -93,7 +95,9 @@ def _read_speech_commands(path: Path, builder: SourceBuilder) -> None:
     splits: dict[str, str] = {}
     for name, split in (("validation_list.txt", "dev"), ("testing_list.txt", "test")):
         if not (path / name).is_file():
-            raise NearfutureError(f"{path} is not Speech Commands: it has no {name}")
+            raise NearfutureError(
+                f"{path} is not Speech Commands: it has no {name}", code="not_found"
+            )
         splits |= {line.strip(): split for _, line in lines(read_text(path / name))}
     for file in sorted(path.glob("[!_.]*/*.wav")):
         split = splits.get(file.relative_to(path).as_posix(), "train")
@@ -106,11 +110,13 @@ def _read_prompts(path: Path, builder: SourceBuilder) -> None:
     """One list of `name: text`; a text that is only a note, e.g. [beep], is no speech."""
     lists, sounds = sorted(path.rglob("core-sounds-en.txt.gz")), sorted(path.rglob("activated.wav"))
     if not lists or not sounds:
-        raise NearfutureError(f"{path} does not hold Asterisk's prompts and core-sounds-en.txt.gz")
+        raise NearfutureError(
+            f"{path} does not hold Asterisk's prompts and core-sounds-en.txt.gz", code="not_found"
+        )
     try:
         text = decoded(gzip.decompress(lists[0].read_bytes()), lists[0])
     except (OSError, EOFError, zlib.error) as error:
-        raise NearfutureError(f"cannot read {lists[0]}: {error}") from error
+        raise NearfutureError(f"cannot read {lists[0]}: {error}", code="damaged") from error
     for number, line in lines(text):
         name, colon, prompt = line.partition(":")
         if line.startswith(";"):

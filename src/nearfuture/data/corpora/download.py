@@ -46,11 +46,13 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
     """
     host = urlsplit(url).hostname
     if urlsplit(url).scheme not in ("http", "https") or not host:
-        raise NearfutureError(f"{url} is no address to fetch from: it begins with http or https")
+        raise NearfutureError(
+            f"{url} is no address to fetch from: it begins with http or https", code="invalid"
+        )
     if path.is_file():
         return
     way_out = (
-        f"give another place with --mirror URL, or put {path.name} into {path.parent} by hand and "
+        f"give another place with `mirror`, or put {path.name} into {path.parent} by hand and "
         f"run the same command"
     )
     part = path.with_name(f"{path.name}.part")
@@ -65,7 +67,8 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
             error.close()
             raise NearfutureError(
                 f"{host} does not give {url} (HTTP {error.code}, {error.reason}): it may have "
-                f"moved; {way_out}"
+                f"moved; {way_out}",
+                code="not_found",
             ) from error
         except (OSError, http.client.HTTPException) as error:
             received = _size(part)
@@ -73,13 +76,15 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
             if not reached or received == 0:
                 reason = getattr(error, "reason", error)
                 raise NearfutureError(
-                    f"cannot reach {host} ({reason}): is there a network? {way_out}"
+                    f"cannot reach {host} ({reason}): is there a network? {way_out}",
+                    code="unavailable",
                 ) from error
             retries = 0 if received > before else retries + 1
             if retries >= _RETRIES:
                 raise NearfutureError(
                     f"the connection to {host} drops again and again ({error}), with {received} "
-                    f"bytes of {path.name} received: the same command resumes there"
+                    f"bytes of {path.name} received: the same command resumes there",
+                    code="unavailable",
                 ) from error
             time.sleep(_PAUSE_S * retries)
     part.replace(path)
@@ -161,7 +166,8 @@ def verify(path: Path, url: str, checksum: str, record: Path) -> None:
             raise NearfutureError(
                 f"{path.name} is not the file it should be: its {algorithm} is {actual}, that "
                 f"{whose} is {digest}; it was put aside as {wrong}. Run the command again, or give "
-                f"another place with --mirror URL"
+                f"another place with `mirror`",
+                code="damaged",
             )
     if not first:
         size, digest = path.stat().st_size, _digest(path, "sha256")

@@ -52,7 +52,8 @@ def fetch(
     """
     if existing := corpus_folder(corpus.name, root):
         raise NearfutureError(
-            f"{corpus.name} is there already, in {existing}: remove that folder to fetch it again"
+            f"{corpus.name} is there already, in {existing}: remove that folder to fetch it again",
+            code="conflict",
         )
     import_lhotse()  # known to be missing before hours of fetching, not after
 
@@ -81,7 +82,9 @@ def fetch(
         write_corpus(cuts, folder, root=folder, progress=task("writing cuts.jsonl.gz"))
         _write_manifest(cuts, folder)
     except OSError as error:
-        raise NearfutureError(f"cannot write to {folder}: {error.strerror or error}") from error
+        raise NearfutureError(
+            f"cannot write to {folder}: {error.strerror or error}", code="unavailable"
+        ) from error
     finally:
         for empty in (downloads, folder):  # where nothing came
             with contextlib.suppress(OSError):

@@ -27,7 +27,9 @@ def corpora_folder(to: Path | None = None) -> Path:
         return Path(folder)
     raise NearfutureError(
         f"where should corpora go? Name a folder with `to`, or set {ENVIRONMENT}, which training "
-        f"reads, too"
+        f"reads, too",
+        code="invalid",
+        parameter="to",
     )
 
 

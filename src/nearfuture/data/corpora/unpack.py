@@ -32,7 +32,8 @@ def unpack(
     def regular_file(member: tarfile.TarInfo, destination: str) -> tarfile.TarInfo | None:
         if not _stays_inside(member.name):  # the data filter makes absolute names relative
             raise NearfutureError(
-                f"{archive} has a file {member.name!r}, outside its own folder: do not trust it"
+                f"{archive} has a file {member.name!r}, outside its own folder: do not trust it",
+                code="unsupported",
             )
         if progress:
             progress(raw.tell(), size)
@@ -43,7 +44,7 @@ def unpack(
         with _tar(archive) as raw, tarfile.open(fileobj=raw, mode="r:*") as tar:
             tar.extractall(folder, filter=regular_file)
     except (tarfile.TarError, EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-        raise NearfutureError(f"{archive} cannot be unpacked: {error}") from error
+        raise NearfutureError(f"{archive} cannot be unpacked: {error}", code="damaged") from error
 
 
 def _tar(archive: Path) -> BinaryIO:

@@ -46,7 +46,11 @@ def write_corpus(
             file or cannot be written, or holds the audio of an earlier copy.
     """
     if not cuts:
-        raise NearfutureError(f"nothing is left to write to {out}: no recording can be used")
+        raise NearfutureError(
+            f"nothing is left to write to {out}: no recording can be used",
+            code="not_found",
+            parameter="cuts",
+        )
     lhotse = import_lhotse()
     try:
         with _scratch(out) as scratch:
@@ -65,7 +69,9 @@ def write_corpus(
             _move(scratch, out)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise NearfutureError(f"cannot write to {out}: {reason}") from error
+        raise NearfutureError(
+            f"cannot write to {out}: {reason}", code="unavailable", parameter="out"
+        ) from error
     return out / CUTS
 
 
@@ -88,7 +94,9 @@ def _move(scratch: Path, out: Path) -> None:
     copied = (scratch / _AUDIO).exists()
     if copied and (out / _AUDIO).exists():
         raise NearfutureError(
-            f"{out / _AUDIO} is there already: remove it first, or write to another folder"
+            f"{out / _AUDIO} is there already: remove it first, or write to another folder",
+            code="conflict",
+            parameter="out",
         )
     try:
         if copied:

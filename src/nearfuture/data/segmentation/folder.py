@@ -40,7 +40,9 @@ class SegmentFolder:
         try:
             (folder / "audio").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise NearfutureError(f"cannot make the folder {folder}: {error.strerror}") from error
+            raise NearfutureError(
+                f"cannot make the folder {folder}: {error.strerror}", code="conflict"
+            ) from error
         _append(self.manifest, [_KEPT], new=True)
         _append(self.dropped, [_DROPPED], new=True)
 

@@ -33,7 +33,11 @@ def _directories(path: Path) -> list[Path]:
 
 def _read(folder: Path, builder: SourceBuilder) -> None:
     if not (folder / "text").is_file():
-        raise NearfutureError(f"{folder} has a wav.scp and no file 'text' with the transcripts")
+        raise NearfutureError(
+            f"{folder} has a wav.scp and no file 'text' with the transcripts",
+            code="not_found",
+            parameter="path",
+        )
     files = {name: LinesById() for name in ("wav.scp", "text", "utt2spk", "segments")}
     for name, file in files.items():
         file.read(folder / name, builder, suffix=f" of {folder}")

@@ -36,7 +36,8 @@ def import_lhotse() -> Any:
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"manifests of Lhotse need {error.name}, which the base install leaves out; install it "
-            f"with: pip install 'nearfuture[train]'"
+            f"with: pip install 'nearfuture[train]'",
+            code="missing_dependency",
         ) from error
     return lhotse
 
@@ -94,7 +95,9 @@ def read(path: Path, builder: SourceBuilder) -> None:
         if kind:
             raise NearfutureError(
                 f"{path} holds {kind} alone: name the folder that holds recordings and "
-                f"supervisions, or a manifest of cuts"
+                f"supervisions, or a manifest of cuts",
+                code="unsupported",
+                parameter="path",
             )
         cut = _deserialised(where, row, builder)
         if cut is not None:
@@ -256,7 +259,9 @@ def _rows(path: Path, builder: SourceBuilder) -> Iterator[tuple[str, dict[str, A
                 else:
                     builder.skip("not usable", where, "it is no object of Lhotse")
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
-        raise NearfutureError(f"cannot read {path}: {error}; was it cut off?") from error
+        raise NearfutureError(
+            f"cannot read {path}: {error}; was it cut off?", code="damaged", parameter="path"
+        ) from error
 
 
 def _deserialised(where: str, row: dict[str, Any], builder: SourceBuilder) -> Any:

@@ -21,7 +21,7 @@ class TextError(NearfutureError):
     """
 
     def __init__(self, path: Path, reason: str, skip_code: SkipCode = "not UTF-8") -> None:
-        super().__init__(f"{path} {reason}")
+        super().__init__(f"{path} {reason}", code="unsupported", parameter="path")
         self.reason = reason
         self.skip_code: SkipCode = skip_code
 
@@ -53,7 +53,9 @@ def read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise NearfutureError(f"cannot read {path}: {error.strerror or error}") from error
+        raise NearfutureError(
+            f"cannot read {path}: {error.strerror or error}", code="not_found", parameter="path"
+        ) from error
     return decoded(data, path)
 
 

@@ -48,13 +48,17 @@ def read_source(path: Path, *, speaker_folders: bool = False) -> Source:
     else:
         raise NearfutureError(
             f"there is no {path}: name a folder of recordings, or a list of them (CSV, TSV, JSON "
-            f"lines, or a manifest of Lhotse)"
+            f"lines, or a manifest of Lhotse)",
+            code="not_found",
+            parameter="path",
         )
     source = builder.build()
     if not source.cuts and not source.skipped:
         raise NearfutureError(
             f"{path} lists no recordings: a source is a folder of audio and text files, a CSV or "
-            f"TSV file, NeMo's JSON lines, a Kaldi directory or a manifest of Lhotse"
+            f"TSV file, NeMo's JSON lines, a Kaldi directory or a manifest of Lhotse",
+            code="not_found",
+            parameter="path",
         )
     return source
 
@@ -63,7 +67,9 @@ def _refuse_speaker_folders(path: Path, speaker_folders: bool) -> None:
     if speaker_folders:
         raise NearfutureError(
             f"{path} is a list of recordings, whose folders name no speakers: leave out "
-            f"`speaker_folders`, and let the list name them"
+            f"`speaker_folders`, and let the list name them",
+            code="conflict",
+            parameter="speaker_folders",
         )
 
 
@@ -85,7 +91,9 @@ def _read_folder(path: Path, builder: SourceBuilder, speaker_folders: bool) -> N
 def _read_file(path: Path, builder: SourceBuilder) -> None:
     if path.suffix.lower() in folder.AUDIO:
         raise NearfutureError(
-            f"{path} is a recording: name the folder it is in, or a list of recordings with texts"
+            f"{path} is a recording: name the folder it is in, or a list of recordings with texts",
+            code="unsupported",
+            parameter="path",
         )
     if path.name == "wav.scp":
         kaldi.read(path.parent, builder)

@@ -34,7 +34,9 @@ def read(path: Path, builder: SourceBuilder) -> None:
     if text.lstrip().startswith("["):
         raise NearfutureError(
             f"{path} is a JSON array: write one JSON object a line, without brackets and commas "
-            f"around them, as NeMo does"
+            f"around them, as NeMo does",
+            code="unsupported",
+            parameter="path",
         )
     header = text.partition("\n")[0]
     # Of equally good delimiters the first: `max` keeps it.
@@ -52,13 +54,17 @@ def read(path: Path, builder: SourceBuilder) -> None:
             raise NearfutureError(
                 f"{path} has the columns {', '.join(names) or '(none)'}; it also needs "
                 f"{' and '.join(sorted(missing))}, named in its first line and separated by tabs "
-                f"or commas"
+                f"or commas",
+                code="invalid",
+                parameter="path",
             )
         for row in rows:
             _add(f"{path}, line {rows.line_num}", path.parent, row, columns, builder)
     except csv.Error as error:
         raise NearfutureError(
-            f"{path}, after line {rows.line_num}: {error}: is a quotation mark missing?"
+            f"{path}, after line {rows.line_num}: {error}: is a quotation mark missing?",
+            code="damaged",
+            parameter="path",
         ) from error
 
 

@@ -514,7 +514,7 @@ def test_a_real_corpus_is_trained_on() -> None:
         ("", np.zeros(0, np.float32), None, ""),
         ("abc", np.zeros(1000, np.float32), "outside the vocabulary", "'c'"),
         ("ab", np.full(1000, np.nan, np.float32), "not finite", "not finite numbers"),
-        ("aa", np.zeros(1080, np.float32), "too short for its text", "0.14 s are 2 frames"),
+        ("aa", np.zeros(1070, np.float32), "too short for its text", "0.13 s are 2 frames"),
     ],
 )
 def test_what_a_batch_may_hold(

@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 
 from nearfuture.budget import RecognizerConfig, deep_speech_2_deployed
-from nearfuture.export import export_bundle
+from nearfuture.export import ModelCard, export_bundle
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle
@@ -48,9 +48,11 @@ def written(config: RecognizerConfig, folder: Path, precisions: tuple[str, ...])
     return export_bundle(
         model.eval(),
         folder,
-        name=folder.name,
-        description="Deep Speech 2 at its deployed size with random weights: for speed only.",
-        training={"data": [], "weights": "random", "seed": SEED},
+        ModelCard(
+            name=folder.name,
+            description="Deep Speech 2 at its deployed size with random weights: for speed only.",
+            training={"data": [], "weights": "random", "seed": SEED},
+        ),
         precisions=precisions,
     )
 

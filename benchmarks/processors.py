@@ -107,11 +107,11 @@ def same_bits(one: list[Any], other: list[Any]) -> bool:
 
 
 def prepared(folder: Path) -> Path:
-    """The bundled model with twins in int8 and in int4, whatever this processor offers."""
+    """The bundled model in int8 and in int4, too, whatever this processor offers."""
     import onnx
 
     from nearfuture.export import quantize
-    from nearfuture.export.twin import GRAPHS, write_twin
+    from nearfuture.export.quantization.replacement import GRAPHS, write_quantized_graphs
     from nearfuture.runtime import Bundle
     from nearfuture.runtime.bundle import MODELS
 
@@ -121,7 +121,7 @@ def prepared(folder: Path) -> Path:
     manifest = Bundle.open(folder).manifest
     manifest = replace(
         manifest,
-        files=manifest.files | write_twin(folder, graphs, "int4", {}),
+        files=manifest.files | write_quantized_graphs(folder, graphs, "int4", {}),
         precisions=manifest.precisions | {"int4": manifest.precisions["int8"]},
     )
     (folder / "model.json").write_text(json.dumps(manifest.to_json()), encoding="utf-8")

@@ -34,9 +34,9 @@ def trained(name: str) -> Recognizer:
 
 def export(model: Recognizer, name: str, folder: Path) -> Path:
     """The bundle as it is exported now."""
-    from nearfuture.export import export_bundle
+    from nearfuture.export import ModelCard, export_bundle
 
-    return export_bundle(model, folder / name, trainable=True, **ABOUT[name])
+    return export_bundle(model, folder / name, ModelCard(**ABOUT[name]), trainable=True)
 
 
 if __name__ == "__main__":

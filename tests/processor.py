@@ -11,9 +11,9 @@ import onnxruntime as ort
 import pytest
 from onnx import helper, numpy_helper
 
-from nearfuture.export.eight_bit import eight_bit_constants, eight_bit_nodes
-from nearfuture.export.four_bit import four_bit_constants, four_bit_nodes
-from nearfuture.export.products import Product
+from nearfuture.export.quantization.int4 import int4_constants, int4_nodes
+from nearfuture.export.quantization.int8 import int8_constants, int8_nodes
+from nearfuture.export.quantization.products import Product
 from nearfuture.runtime import processor
 from nearfuture.runtime.precision import FLOAT32, LOW_PRECISIONS
 from nearfuture.runtime.processor import PRODUCTS
@@ -32,9 +32,9 @@ def product(
     made = Product(onnx.NodeProto(), "x", "w", False, f"{output}.bias", output, None, weight.shape)
     name = f"{output}.product"
     if precision == "int8":
-        nodes, constants = eight_bit_nodes(made, name), eight_bit_constants(name, weight, 1.0)
+        nodes, constants = int8_nodes(made, name), int8_constants(name, weight, 1.0)
     else:
-        nodes, constants = four_bit_nodes(made, name), four_bit_constants(name, weight)
+        nodes, constants = int4_nodes(made, name), int4_constants(name, weight)
     return nodes, [*constants, numpy_helper.from_array(bias, f"{output}.bias")]
 
 

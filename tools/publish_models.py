@@ -7,14 +7,17 @@ python tools/publish_models.py runs/digits
 import sys
 from pathlib import Path
 
-from nearfuture.export import export_bundle
+from nearfuture.export import ModelCard, export_bundle
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import load_model
 
 LICENCE = "CC BY-SA 4.0, since trained on the Free Spoken Digit Dataset (CC BY-SA 4.0)"
 MODELS_BY_RUN = {
     "streaming": ("digits", "Connected English digits, live, at any of four budgets."),
-    "bidirectional": ("digits-bidirectional", "The twin of digits that hears everything first."),
+    "bidirectional": (
+        "digits-bidirectional",
+        "The twin of digits, which needs the whole recording.",
+    ),
 }
 
 
@@ -26,9 +29,11 @@ def main(runs: Path) -> None:
         export_bundle(
             model,
             MODELS / name,
-            name=name,
-            description=description,
-            training={**training, "licence": LICENCE},
+            ModelCard(
+                name=name,
+                description=description,
+                training={**training, "licence": LICENCE},
+            ),
             trainable=run == "streaming",
         )
         print(f"{name}: {about['step']} steps")

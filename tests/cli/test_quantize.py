@@ -1,4 +1,4 @@
-"""`nearfuture quantize`: twins added to a bundle, and what it refuses."""
+"""`nearfuture quantize`: graphs in low precision for a bundle, and what it refuses."""
 
 import shutil
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from nearfuture.cli import main
-from nearfuture.export import Sounds, quantization
+from nearfuture.export import CalibrationData
+from nearfuture.export.quantization import activations
+from nearfuture.export.quantization import bundle as quantization
 from nearfuture.runtime import Bundle, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.precision import Precision
@@ -27,7 +29,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int
     return code, out, err
 
 
-def test_a_copy_of_a_bundled_model_gets_twins(
+def test_a_copy_of_a_bundled_model_is_quantized(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     to = tmp_path / "digits"
@@ -45,10 +47,10 @@ def test_a_copy_of_a_bundled_model_gets_twins(
 
 @pytest.fixture
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No time is spent on how far a twin is from float32."""
+    """No time is spent on the error beside float32."""
     error = Precision(worst=0, mean=0, changed_percent=0, frames=0, audio="nothing")
-    monkeypatch.setattr(quantization, "compare", lambda *_: error)
-    monkeypatch.setattr(quantization, "largest_activations", lambda *_: {})
+    monkeypatch.setattr(quantization, "measure_error", lambda *_: error)
+    monkeypatch.setattr(activations, "largest_values", lambda *_: {})
 
 
 @pytest.mark.usefixtures("unmeasured")
@@ -67,7 +69,7 @@ def test_of_several_precisions_those_are_made_that_this_processor_offers(
     offers(monkeypatch, "int8")
     found = run(capsys, "digits", "--precision", asked, "--to", tmp_path / "digits")
     assert found[0] == code
-    assert found[2].startswith("nearfuture: left out: int4 is not offered on this processor")
+    assert found[2].startswith("nearfuture: skipped: int4 is not offered on this processor")
     assert list(Bundle.open(tmp_path / "digits").manifest.precisions) == made
     assert not list((tmp_path / "digits").glob("*int4*"))
 
@@ -83,24 +85,24 @@ def test_all_are_made_where_all_are_offered(
 
 
 @pytest.mark.usefixtures("unmeasured")
-def test_a_twin_that_is_refused_late_takes_no_other_with_it(
+def test_a_precision_that_is_refused_late_takes_no_other_with_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offers(monkeypatch, "int8", "int4")
-    measured = quantization.compare
+    measured = quantization.measure_error
 
-    def compare(bundle: Bundle, precision: str, sounds: Sounds) -> Precision:
+    def measure(bundle: Bundle, precision: str, data: CalibrationData) -> Precision:
         if precision == "int4":
-            raise UnsupportedPrecision("in int4 rows are no strangers")
-        return measured(bundle, precision, sounds)
+            raise UnsupportedPrecision("in int4 rows depend on each other")
+        return measured(bundle, precision, data)
 
-    monkeypatch.setattr(quantization, "compare", compare)
+    monkeypatch.setattr(quantization, "measure_error", measure)
     to = tmp_path / "digits"
     code, _, err = run(capsys, "digits", "--precision", "int4,int8", "--to", to)
-    assert (code, err) == (1, "nearfuture: left out: in int4 rows are no strangers\n")
+    assert (code, err) == (1, "nearfuture: skipped: in int4 rows depend on each other\n")
     assert list(Bundle.open(to).manifest.precisions) == ["int8"]
     code, _, err = run(capsys, "digits", "--precision", "int4", "--to", tmp_path / "none")
-    assert (code, "no strangers" in err) == (2, True)
+    assert (code, "depend on each other" in err) == (2, True)
     assert not (tmp_path / "none").exists()
 
 

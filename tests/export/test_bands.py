@@ -10,8 +10,13 @@ import torch
 from onnx import helper, numpy_helper
 from torch.nn import functional as F
 
-from nearfuture.export.bands import BandConvolution, band_convolutions, band_nodes, read_kernel
-from nearfuture.export.eight_bit import eight_bit_constants
+from nearfuture.export.quantization.frequency_convolution import (
+    FrequencyConvolution,
+    block_weights,
+    convolution_nodes,
+    frequency_convolutions,
+)
+from nearfuture.export.quantization.int8 import int8_constants
 
 CASES = {
     "one window": ((32, 8, 11, 21), (11, 41), (2, 2), (10, 10), False),
@@ -56,34 +61,38 @@ def a_graph(case: str, folder: Path) -> onnx.GraphProto:
 @pytest.mark.parametrize("case", CASES)
 def test_blocks_of_bands_give_the_sums_of_the_convolution(case: str, tmp_path: Path) -> None:
     graph = a_graph(case, tmp_path)
-    (one,) = band_convolutions(graph)
+    (convolution,) = frequency_convolutions(graph)
     x = np.random.default_rng(1).uniform(-1.1, 1.1, (3, *CASES[case][1])).astype(np.float32)
-    loudness = np.linspace(0.1, 1, one.kernel[1], dtype=np.float32)
+    loudness = np.linspace(0.1, 1, convolution.kernel[1], dtype=np.float32)
     x = x[:, :, None] * loudness[:, None]
-    constants = eight_bit_constants("p", read_kernel(graph, one, tmp_path), 1.0)
-    found = run(one, [*constants, *graph.initializer[2:]], x)
+    constants = int8_constants("p", block_weights(graph, convolution, tmp_path), 1.0)
+    found = run(convolution, [*constants, *graph.initializer[2:]], x)
 
     values = {tensor.name: numpy_helper.to_array(tensor) for tensor in constants}
     weight = (values["p.weight"] * values["p.scale"]).astype(np.float64)
-    outputs, channels, taps, bands = one.kernel
+    outputs, channels, taps, bands = convolution.kernel
     # Of the first band of a block; scales are those of an output's own weights in every place.
-    kernel = weight.reshape(one.reach, taps, channels, one.block, outputs)[:bands, :, :, 0]
+    kernel = weight.reshape(convolution.reach, taps, channels, convolution.block, outputs)[
+        :bands, :, :, 0
+    ]
     whole = np.rint(x / np.float32(1 / 127)).clip(-128, 127).astype(np.float64) / 127
-    padded = F.pad(torch.from_numpy(whole.transpose(0, 2, 1, 3)), one.padding)
-    bias = numpy_helper.to_array(graph.initializer[2]) if one.bias else np.zeros(outputs)
+    padded = F.pad(torch.from_numpy(whole.transpose(0, 2, 1, 3)), convolution.padding)
+    bias = numpy_helper.to_array(graph.initializer[2]) if convolution.bias else np.zeros(outputs)
     expected = F.conv2d(
         padded,
         torch.from_numpy(kernel.transpose(3, 2, 1, 0).copy()),
         torch.from_numpy(bias.astype(np.float64)),
-        stride=one.strides,
+        stride=convolution.strides,
     ).numpy()
     assert found.shape == expected.shape
     np.testing.assert_allclose(found, expected, atol=2e-5 * np.abs(expected).max())
 
 
-def run(one: BandConvolution, constants: list[onnx.TensorProto], x: np.ndarray) -> np.ndarray:
+def run(
+    convolution: FrequencyConvolution, constants: list[onnx.TensorProto], x: np.ndarray
+) -> np.ndarray:
     made = helper.make_graph(
-        band_nodes(one, "p"),
+        convolution_nodes(convolution, "p"),
         "g",
         [helper.make_tensor_value_info("x", 1, ["batch", *x.shape[1:]])],
         [helper.make_tensor_value_info("y", 1, None)],
@@ -107,10 +116,10 @@ def test_what_is_no_convolution_of_frames_stays(tmp_path: Path) -> None:
         elif change == "dilations":
             conv.attribute.append(helper.make_attribute("dilations", [2, 1]))
         elif change == "pads":
-            pads = next(one for one in conv.attribute if one.name == "pads")
+            pads = next(option for option in conv.attribute if option.name == "pads")
             pads.ints[0] = 1
         elif change == "perm":
             transpose.attribute[0].ints[:] = [0, 3, 1, 2]
         else:
             graph.initializer[0].data_location = onnx.TensorProto.DEFAULT
-        assert band_convolutions(graph) == [], change
+        assert frequency_convolutions(graph) == [], change

@@ -13,7 +13,7 @@ from nearfuture.budget import (
     deep_speech_2_deployed,
     deep_speech_2_research,
 )
-from nearfuture.export import export_bundle
+from nearfuture.export import ModelCard, export_bundle
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.model import Recognizer
 from nearfuture.runtime import load
@@ -38,9 +38,7 @@ def settled(
 
 def exported(model: Recognizer, folder: Path) -> Path:
     """The bundle, which the export has compared with torch."""
-    return export_bundle(
-        model, folder / "model", name="x", description="Random.", training={}, trainable=True
-    )
+    return export_bundle(model, folder / "model", ModelCard(name="x"), trainable=True)
 
 
 def operators(path: Path) -> list[str]:

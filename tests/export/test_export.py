@@ -13,16 +13,18 @@ from safetensors.torch import load_file
 
 from nearfuture.budget import RecognizerConfig
 from nearfuture.error import NearfutureError
+from nearfuture.export import ModelCard, export_bundle, verify
 from nearfuture.export import bundle as exporting
-from nearfuture.export import export_bundle, verify
-from nearfuture.export.offline import OfflineGraph
+from nearfuture.export.graphs import recognizer as recognizer_graphs
+from nearfuture.export.graphs.offline import OfflineGraph
+from nearfuture.export.graphs.weights import SMALLEST
 from nearfuture.export.verification import TOLERANCE
-from nearfuture.export.weights import SMALLEST
 from nearfuture.layers import GRU, Bidirectional
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, OfflineEngine
 from tests import bundles
 from tests.bundles import FOLDER as COMMITTED
+from tests.errors import refuses
 from tests.waveform import assert_close, signals, torch_log_probs
 
 
@@ -69,7 +71,7 @@ def test_the_committed_bundles_are_what_is_exported(
 def test_nothing_of_an_older_export_is_left(twin: Recognizer, tmp_path: Path) -> None:
     for name in ("step.onnx", "weights.safetensors"):
         (tmp_path / name).write_bytes(b"of another model")
-    export_bundle(twin, tmp_path, name="twin", description="Random weights.", training={})
+    export_bundle(twin, tmp_path, ModelCard(name="twin"))
     assert {path.name for path in tmp_path.iterdir()} == {
         "model.json",
         "offline.onnx",
@@ -175,7 +177,7 @@ def test_verification_notices_another_model(
 def test_nothing_appears_unless_it_agrees_with_torch(
     twin: Recognizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(model: Recognizer, folder: Path, *about: object) -> None:
+    def write(model: Recognizer, folder: Path, card: ModelCard, *, trainable: bool) -> None:
         (folder / "model.json").touch()
 
     def refuse(model: Recognizer, folder: Path) -> float:
@@ -185,20 +187,18 @@ def test_nothing_appears_unless_it_agrees_with_torch(
     monkeypatch.setattr(exporting, "_write", write)
     monkeypatch.setattr(exporting, "verify", refuse)
     with pytest.raises(NearfutureError, match="it differs"):
-        export_bundle(twin, tmp_path / "bad", name="bad", description="", training={})
+        export_bundle(twin, tmp_path / "bad", ModelCard(name="bad"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_two_frames_a_quantum_are_refused(recognizer: Recognizer) -> None:
     with pytest.raises(NearfutureError, match="slots"):
-        exporting._streaming(recognizer, 640, 120)
+        recognizer_graphs._streaming(recognizer, 640, 120)
 
 
-def test_training_is_plain_json(recognizer: Recognizer, tmp_path: Path) -> None:
-    with pytest.raises(NearfutureError, match="plain JSON"):
-        export_bundle(
-            recognizer, tmp_path / "x", name="x", description="", training={"data": object()}
-        )
+def test_training_is_plain_json() -> None:
+    with refuses("invalid", "training"):
+        ModelCard(name="x", training={"data": object()})
 
 
 def test_the_offline_graph_needs_biases(twin: Recognizer) -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from nearfuture.export.state import describe, pack, unpack
-from nearfuture.export.translation import translate
+from nearfuture.export.graphs.state import describe, pack, unpack
+from nearfuture.export.graphs.translation import translate
 from nearfuture.layers import StreamingLayer
 from nearfuture.layers.state import flatten
 from tests.laws.registry import STREAMING

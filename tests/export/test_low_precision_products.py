@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from nearfuture.export.eight_bit import eight_bit_weights
-from nearfuture.export.four_bit import four_bit_weights
+from nearfuture.export.quantization.int4 import int4_weights
+from nearfuture.export.quantization.int8 import int8_weights
 from nearfuture.runtime.precision import LOW_PRECISIONS
 from tests.processor import OFFERED, session
 
@@ -34,7 +34,7 @@ def test_pairs_of_weights_never_saturate_sixteen_bits() -> None:
         random.standard_normal((512, 64)),
         random.standard_normal((511, 64)) ** 3,
     ):
-        q, scale = eight_bit_weights(weight.astype(np.float32))
+        q, scale = int8_weights(weight.astype(np.float32))
         padded = np.zeros((len(q) + len(q) % 2, q.shape[1]), int)
         padded[: len(q)] = q
         pairs = padded.reshape(-1, 2, q.shape[1])
@@ -58,7 +58,7 @@ def test_an_empty_column_stays_zero() -> None:
 def test_four_bits_are_near_for_any_width(features: int) -> None:
     random = np.random.default_rng(features)
     weight = random.standard_normal((features, 48)).astype(np.float32)
-    packed, scales = four_bit_weights(weight)
+    packed, scales = int4_weights(weight)
     q = np.stack([packed & 15, packed >> 4], axis=-1).reshape(48, -1, 32).astype(int) - 8
     back = (q * scales[..., None]).reshape(48, -1)[:, :features].T
     assert np.sqrt(np.square(back - weight).mean()) < 0.12

@@ -15,15 +15,18 @@ from onnx import helper, numpy_helper
 
 from nearfuture.budget import deep_speech_2_deployed
 from nearfuture.error import NearfutureError
+from nearfuture.export import CalibrationData, ModelCard, export_bundle, quantize
 from nearfuture.export import bundle as exporting
-from nearfuture.export import export_bundle, given_sounds, quantization, quantize
-from nearfuture.export.bands import band_convolutions
-from nearfuture.export.bounds import within_one
-from nearfuture.export.calibration import largest_activations
-from nearfuture.export.comparison import compare
-from nearfuture.export.products import products
-from nearfuture.export.sounds import bundled_sounds
-from nearfuture.export.twin import GRAPHS, twin_files, write_twin
+from nearfuture.export.quantization import bundle as quantization
+from nearfuture.export.quantization.activations import largest_values, unit_values
+from nearfuture.export.quantization.error import measure_error
+from nearfuture.export.quantization.frequency_convolution import frequency_convolutions
+from nearfuture.export.quantization.products import products
+from nearfuture.export.quantization.replacement import (
+    GRAPHS,
+    quantized_files,
+    write_quantized_graphs,
+)
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
@@ -56,7 +59,7 @@ def wide() -> Recognizer:
 
 
 def exported(model: Recognizer, folder: Path, **options: Any) -> Path:
-    return export_bundle(model, folder, name="wide", description="", training={}, **options)
+    return export_bundle(model, folder, ModelCard(name="wide"), **options)
 
 
 def from_elsewhere(folder: Path) -> Path:
@@ -66,7 +69,7 @@ def from_elsewhere(folder: Path) -> Path:
         graphs = {name: onnx.load(folder / name, load_external_data=False) for name in GRAPHS}
         manifest = dataclasses.replace(
             manifest,
-            files=manifest.files | write_twin(folder, graphs, "int4", {}),
+            files=manifest.files | write_quantized_graphs(folder, graphs, "int4", {}),
             precisions=manifest.precisions | {"int4": manifest.precisions["int8"]},
         )
         (folder / "model.json").write_text(json.dumps(manifest.to_json()), encoding="utf-8")
@@ -161,7 +164,7 @@ def test_the_error_is_small_and_is_the_one_that_is_said(
     said = Bundle.open(folder).manifest.precisions[precision]
     reference, twin = load(folder), load(folder, precision=precision)
     differences, changed = [], []
-    for sound in bundled_sounds(reference.rate).measuring:
+    for sound in CalibrationData.bundled(reference.rate).evaluation:
         expected, found = hear(reference, sound).log_probs, hear(twin, sound).log_probs
         for tau, values in expected.items():
             differences.append(np.abs(found[tau] - values).ravel())
@@ -218,7 +221,7 @@ def test_weights_are_stored_once(deep_speech: Path) -> None:
     assert finish["MatMulIntegerToFloat"] > step["MatMulIntegerToFloat"]
     step_graph = graph(deep_speech, "step.onnx")
     shapes = [product.shape for product in products(step_graph)]
-    for one in band_convolutions(step_graph):
+    for one in frequency_convolutions(step_graph):
         _, channels, taps, _ = one.kernel
         shapes.append((one.reach * taps * channels, one.block * one.kernel[0]))
     assert len(shapes) == 5
@@ -228,7 +231,7 @@ def test_weights_are_stored_once(deep_speech: Path) -> None:
 
 def test_states_of_gated_cells_need_no_recording(deep_speech: Path) -> None:
     model = graph(deep_speech, "step.onnx")
-    inside = within_one(model)
+    inside = unit_values(model)
     bounded = [product.x in inside for product in products(model)]
     # The first layer reads the convolutions; its state, and all of the second layer, is bounded.
     assert bounded == [False, True, True, True]
@@ -241,7 +244,7 @@ def test_states_of_gated_cells_need_no_recording(deep_speech: Path) -> None:
     assert max(scales.values()) > 1 / 127
     values = {"step.onnx": [*inside - {v.name for v in model.input}], "finish.onnx": []}
     noise = np.random.default_rng(0).uniform(-1, 1, 16_000).astype(np.float32)
-    seen = largest_activations(Bundle.open(deep_speech), values, [noise])
+    seen = largest_values(Bundle.open(deep_speech), values, [noise])
     assert len(seen) >= 4
     assert 0.1 < max(seen.values()) <= 1
 
@@ -265,10 +268,10 @@ def test_the_scale_is_the_largest_of_what_was_heard(twins: Path) -> None:
     (first, *_) = products(graph(twins, "step.onnx"))
     values = {"step.onnx": [first.x], "finish.onnx": []}
     quiet, loud = (
-        largest_activations(bundle, values, [sound])["step.onnx", first.x]
+        largest_values(bundle, values, [sound])["step.onnx", first.x]
         for sound in (0.01 * SPEECH, SPEECH)
     )
-    both = largest_activations(bundle, values, [0.01 * SPEECH, SPEECH])
+    both = largest_values(bundle, values, [0.01 * SPEECH, SPEECH])
     assert quiet != loud
     assert both["step.onnx", first.x] == max(quiet, loud)
 
@@ -293,11 +296,11 @@ def test_a_twin_with_dynamic_scales_is_refused(folder: Path) -> None:
     del model.graph.node[:]
     model.graph.node.extend(copies)
     bundle = Bundle.open(folder)
-    sounds = bundled_sounds(bundle.manifest.rate)
-    compare(bundle, "int8", sounds)
+    data = CalibrationData.bundled(bundle.manifest.rate)
+    measure_error(bundle, "int8", data)
     onnx.save(model, folder / "step.int8.onnx")
     with pytest.raises(NearfutureError, match="depend on the streams beside it"):
-        compare(bundle, "int8", sounds)
+        measure_error(bundle, "int8", data)
 
 
 def test_a_twin_that_gives_no_numbers_is_refused(folder: Path) -> None:
@@ -307,12 +310,12 @@ def test_a_twin_that_gives_no_numbers_is_refused(folder: Path) -> None:
     scales[0].raw_data = np.full(128, np.nan, np.float32).tobytes()
     (folder / "step.int8.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(NearfutureError, match="not finite"):
-        compare(bundle, "int8", bundled_sounds(bundle.manifest.rate))
+        measure_error(bundle, "int8", CalibrationData.bundled(bundle.manifest.rate))
 
 
 def test_error_rates_are_measured_where_texts_are_given(folder: Path) -> None:
-    sounds = given_sounds([SPEECH, SPEECH, SPEECH[::-1].copy()], ["", "abc abc", ""])
-    errors = quantize(folder, ["int8"], sounds)["int8"]
+    data = CalibrationData.split([SPEECH, SPEECH, SPEECH[::-1].copy()], ["", "abc abc", ""])
+    errors = quantize(folder, ["int8"], data)["int8"]
     assert errors.cer is not None
     assert errors.float32_cer is not None
     said = load(folder, precision="int8").transcribe(SPEECH).text
@@ -342,7 +345,7 @@ def test_schema_2_only_where_there_are_twins(twins: Path, bundle_folder: Path) -
 def test_an_export_leaves_no_twins_of_an_older_one(
     folder: Path, bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write(model: Recognizer, draft: Path, *about: object) -> None:
+    def write(model: Recognizer, draft: Path, card: ModelCard, *, trainable: bool) -> None:
         shutil.copytree(bundle_folder, draft, dirs_exist_ok=True)
 
     monkeypatch.setattr(exporting, "_write", write)
@@ -354,7 +357,7 @@ def test_an_export_leaves_no_twins_of_an_older_one(
 
 def test_twins_are_replaced(folder: Path) -> None:
     before = Bundle.open(folder).manifest
-    quantize(folder, ["int8"], given_sounds([SPEECH, 0.1 * SPEECH]))
+    quantize(folder, ["int8"], CalibrationData.split([SPEECH, 0.1 * SPEECH]))
     after = Bundle.open(folder).manifest
     assert list(after.precisions) == ["int4", "int8"]
     assert after.precisions["int4"] == before.precisions["int4"]
@@ -368,12 +371,12 @@ def test_what_is_interrupted_leaves_a_sound_bundle(
     def stopped(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(quantization, "compare", stopped)
+    monkeypatch.setattr(quantization, "measure_error", stopped)
     with pytest.raises(KeyboardInterrupt):
         quantize(folder, ["int8"])
     bundle = Bundle.open(folder)
     assert list(bundle.manifest.precisions) == ["int4"]
-    assert not any((folder / name).exists() for name in twin_files("int8"))
+    assert not any((folder / name).exists() for name in quantized_files("int8"))
     Engine(bundle, precision="auto")
 
 
@@ -421,13 +424,13 @@ def test_what_cannot_be_quantised_is_refused(
         with pytest.raises(NearfutureError, match="no matrix product large enough"):
             quantize(bundle_folder, [precision])
     with pytest.raises(NearfutureError, match="name it in precisions"):
-        exported(wide(), tmp_path / "x", sounds=given_sounds([SPEECH, SPEECH]))
+        exported(wide(), tmp_path / "x", calibration=CalibrationData.split([SPEECH, SPEECH]))
     with pytest.raises(NearfutureError, match="no precision 'int3'"):
         exported(wide(), tmp_path / "x", precisions=["int3"])
     with pytest.raises(NearfutureError, match="at least 2, not 1"):
-        given_sounds([SPEECH])
+        CalibrationData.split([SPEECH])
     with pytest.raises(NearfutureError, match="1 texts are not one for each of 2"):
-        given_sounds([SPEECH, SPEECH], ["a"])
+        CalibrationData.split([SPEECH, SPEECH], ["a"])
     with pytest.raises(NearfutureError, match="no precision 'float32'"):
         quantize(twins, [FLOAT32])
     Bundle.open(bundle_folder)

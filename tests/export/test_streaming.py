@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from nearfuture.error import NearfutureError
-from nearfuture.export.streaming import FinishGraph, StepGraph
+from nearfuture.export.graphs.streaming import FinishGraph, StepGraph
 from nearfuture.layers import Convolution, Serial
 from nearfuture.model import Recognizer
 from tests.waveform import assert_close, signals, torch_log_probs

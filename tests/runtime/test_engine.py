@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from nearfuture.error import NearfutureError, NotStreamable
-from nearfuture.export.verification import run_ragged
+from nearfuture.export.streams import run_streams
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, OfflineEngine
 from nearfuture.runtime.engine import State, row
@@ -23,21 +23,19 @@ def engine(bundle_folder: Path) -> Engine:
 
 
 @pytest.fixture(scope="module")
-def heard(engine: Engine) -> dict[int, list[np.ndarray]]:
-    pcm = np.stack(list(SIGNALS.values()))
-    lengths = np.full(len(pcm), pcm.shape[1])
-    return run_ragged(engine, pcm, lengths, np.random.default_rng(5))
+def streams(engine: Engine) -> list[dict[int, np.ndarray]]:
+    return run_streams(engine, list(SIGNALS.values()), np.random.default_rng(5))
 
 
 @pytest.mark.processor
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_onnx_runtime_equals_torch(
-    heard: dict[int, list[np.ndarray]], recognizer: Recognizer, signal: str
+    streams: list[dict[int, np.ndarray]], recognizer: Recognizer, signal: str
 ) -> None:
-    b = list(SIGNALS).index(signal)
+    stream = streams[list(SIGNALS).index(signal)]
     for tau, (expected,) in torch_log_probs(recognizer, [SIGNALS[signal]]).items():
         assert tau is not None
-        assert_close(heard[tau][b], expected, 1e-4, f"{signal}, head {tau}")
+        assert_close(stream[tau], expected, 1e-4, f"{signal}, head {tau}")
 
 
 @pytest.mark.processor

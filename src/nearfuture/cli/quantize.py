@@ -1,7 +1,9 @@
-"""`nearfuture quantize`: twins of a bundle in 8 or 4 bits, with their error beside float32."""
+"""`nearfuture quantize`: a bundle's graphs in 8 or 4 bits, with their error beside float32."""
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +11,14 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
-from nearfuture.cli.console import Console
+from nearfuture.cli.console import Console, complain
+from nearfuture.cli.dataset import evenly_spaced, warn_skipped
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
-    from nearfuture.export import Sounds
+    from nearfuture.export import CalibrationData
+    from nearfuture.runtime import Bundle
     from nearfuture.runtime.precision import Precision
 
 _LIMIT = 200
@@ -29,119 +33,117 @@ def quantize(
     limit: int | None = None,
     to: Path | None = None,
 ) -> None:
-    """Add low-precision twins to a streaming bundle: faster, smaller, their error measured.
+    """Add low-precision graphs to a streaming bundle: faster, smaller, their error measured.
 
     int8 is for many streams at once, int4 for up to about four of a wide model. Only large matrix
     products change. Every other recording sets the scales, the others measure the error. One of
-    several precisions that this processor does not offer is named and left out: the exit code is 1.
+    several precisions that this processor does not offer is named and skipped: the exit code is 1.
 
     Args:
-        model: The bundle: a folder, which gets the twins; or a bundled model or a zip file with
+        model: The bundle: a folder, which gets the graphs; or a bundled model or a zip file with
             --to.
         precision: int8, int4, or both between commas; auto is what this processor offers of them.
-        data: Recordings like those that will be heard, with their texts: a folder, a list of them
-            (CSV, TSV, JSON lines), a Kaldi directory or a manifest of Lhotse. Without any, noise
-            and synthetic voices that say digits have to do, and there is no error rate.
-        limit: At most so many recordings, spread evenly over the data; 200 unless given.
-        to: A folder for a copy with the twins; the bundle itself then stays as it is.
+        data: Recordings like those of later use, with their texts: a folder, a list of them (CSV,
+            TSV, JSON lines), a Kaldi directory or a manifest of Lhotse. Without any, calibration
+            uses noise and synthetic voices that say digits, and there is no error rate.
+        limit: At most so many recordings, spread evenly over the data; 200 by default.
+        to: A folder for a copy with the graphs; the bundle itself then stays as it is.
     """
     if find_spec("onnx") is None or find_spec("torch") is None:
         raise NearfutureError(
             f"quantize rewrites graphs, which the base install cannot; install what it needs with: "
-            f"{HOW_TO_TRAIN}"
+            f"{HOW_TO_TRAIN}",
+            code="missing_dependency",
         )
-    from nearfuture.export import quantize as add_twins
+    from nearfuture.export import quantize as quantize_bundle
     from nearfuture.export.quantization import check_precisions
     from nearfuture.runtime import Bundle
     from nearfuture.runtime.precision import LOW_PRECISIONS
     from nearfuture.runtime.processor import AUTO, UnsupportedPrecision
 
-    refused: list[UnsupportedPrecision] = []
-    precisions = []
-    asked = LOW_PRECISIONS if precision == AUTO else dict.fromkeys(precision.split(","))
-    for one in asked:
+    unsupported: list[UnsupportedPrecision] = []
+    supported = []
+    for name in LOW_PRECISIONS if precision == AUTO else dict.fromkeys(precision.split(",")):
         try:
-            check_precisions([one])
-            precisions.append(one)
+            check_precisions([name])
+            supported.append(name)
         except UnsupportedPrecision as error:
-            refused.append(error)
-    if not precisions:
-        raise refused[0]
+            unsupported.append(error)
+    if not supported:
+        raise unsupported[0]
     if limit is not None and (data is None or limit < 2):
-        raise NearfutureError("--limit is a number of recordings of --data, from 2")
+        raise NearfutureError(
+            "`limit` is a number of recordings of `data`, from 2", parameter="limit"
+        )
     bundle = Bundle.open(model)
     if to is None and bundle.folder != Path(model):
         raise NearfutureError(
-            f"{model} stays as it is: name a folder for a copy with the twins with --to"
+            f"{model} stays as it is: name a folder for a quantized copy with `to`", parameter="to"
         )
-    sounds = None if data is None else _sounds(data, bundle.manifest.rate, limit or _LIMIT)
-    folder = bundle.folder
-    if to is not None:
-        folder = _copied(bundle.folder, to)
+    calibration = None if data is None else _load(data, bundle.manifest.rate, limit or _LIMIT)
     errors: dict[str, Precision] = {}
-    try:
-        for one in precisions:
+    with _target(bundle, to) as folder:
+        for name in supported:
             try:
-                errors |= add_twins(folder, [one], sounds)
-            except UnsupportedPrecision as error:  # the whole graph told what a product did not
-                refused.append(error)
+                errors |= quantize_bundle(folder, [name], calibration)
+            except UnsupportedPrecision as error:  # only the whole graph showed it
+                unsupported.append(error)
         if not errors:
-            raise refused[-1]
-    except BaseException:
-        if to is not None:
-            shutil.rmtree(to, ignore_errors=True)
-        raise
+            raise unsupported[-1]
     console = Console()
     console.print(_table(errors, folder))
     console.print(Text(f"written: {folder} ({next(iter(errors.values())).audio})"))
-    for told in refused:
-        print(f"nearfuture: left out: {told}", file=sys.stderr)
-    if refused and precision != AUTO:
+    for refusal in unsupported:
+        complain(f"skipped: {refusal}")
+    if unsupported and precision != AUTO:
         sys.exit(1)
 
 
-def _copied(source: Path, to: Path) -> Path:
+@contextmanager
+def _target(bundle: "Bundle", to: Path | None) -> Iterator[Path]:
+    """The folder to write to: the bundle's own, or a copy, which goes again after an error."""
+    if to is None:
+        yield bundle.folder
+        return
     if to.exists():
-        raise NearfutureError(f"--to {to} exists already: name a new folder")
+        raise NearfutureError(
+            f"`to={to}` exists already: name a new folder", code="conflict", parameter="to"
+        )
     try:
-        shutil.copytree(source, to)
+        shutil.copytree(bundle.folder, to)
     except OSError as error:
-        raise NearfutureError(f"--to {to} cannot be written: {error}") from error
-    return to
+        raise NearfutureError(f"`to={to}` cannot be written: {error}", parameter="to") from error
+    try:
+        yield to
+    except BaseException:
+        shutil.rmtree(to, ignore_errors=True)
+        raise
 
 
-def _sounds(data: Path, rate: int, limit: int) -> "Sounds":
+def _load(data: Path, rate: int, limit: int) -> "CalibrationData":
     from nearfuture.data import read_source
-    from nearfuture.export import given_sounds
+    from nearfuture.export import CalibrationData
 
-    cuts = read_source(data).cuts
-    spread = [cuts[number * len(cuts) // limit] for number in range(limit)]
-    recordings, texts = [], []
-    for cut in cuts if len(cuts) <= limit else spread:
+    recordings, transcripts, problems = [], [], []
+    for cut in evenly_spaced(read_source(data).cuts, limit):
         try:
             recordings.append(cut.load(rate).samples)
-            texts.append(cut.text)
+            transcripts.append(cut.text)
         except NearfutureError as error:
-            print(f"nearfuture: left out: {error}", file=sys.stderr)
-    return given_sounds(recordings, texts)
+            problems.append(str(error))
+    warn_skipped(problems)
+    return CalibrationData.split(recordings, transcripts)
 
 
 def _table(errors: "dict[str, Precision]", folder: Path) -> Table:
     table = Table("precision", "mean |Δ log p|", "worst", "frames changed", "CER", "weights")
-    spoken = next(iter(errors.values())).float32_cer
-    rows = [("float32", "", "", "", spoken, "weights.bin")]
-    rows += [
-        (
-            name,
-            f"{error.mean:.4f}",
-            f"{error.worst:.2f}",
-            f"{error.changed_percent:.2f} %",
-            error.cer,
-            f"weights.{name}.bin",
-        )
-        for name, error in errors.items()
-    ]
-    for name, mean, worst, changed, cer, file in rows:
+
+    def add(name: str, cer: float | None, file: str, *differences: str) -> None:
         size = f"{(folder / file).stat().st_size / 1e6:.1f} MB"
-        table.add_row(name, mean, worst, changed, "" if cer is None else f"{100 * cer:.2f} %", size)
+        table.add_row(name, *differences, "" if cer is None else f"{100 * cer:.2f} %", size)
+
+    add("float32", next(iter(errors.values())).float32_cer, "weights.bin", "", "", "")
+    for name, error in errors.items():
+        differences = (f"{error.mean:.4f}", f"{error.worst:.2f}", f"{error.changed_percent:.2f} %")
+        add(name, error.cer, f"weights.{name}.bin", *differences)
     return table

@@ -1,8 +1,7 @@
-"""From torch to a bundle that runs without it."""
+"""From a recogniser in torch to a bundle that runs without it."""
 
-from nearfuture.export.bundle import export_bundle
-from nearfuture.export.quantization import quantize
-from nearfuture.export.sounds import Sounds, bundled_sounds, given_sounds
+from nearfuture.export.bundle import ModelCard, export_bundle
+from nearfuture.export.quantization import CalibrationData, quantize
 from nearfuture.export.verification import verify
 
-__all__ = ["Sounds", "bundled_sounds", "export_bundle", "given_sounds", "quantize", "verify"]
+__all__ = ["CalibrationData", "ModelCard", "export_bundle", "quantize", "verify"]

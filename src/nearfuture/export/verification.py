@@ -1,4 +1,4 @@
-"""Does a bundle do what the torch model does? Asked of every export before it is kept.
+"""Compare a bundle with the torch model: every export does, before its files appear.
 
 Shapes: `B` rows, `N` samples, `T` frames, `V` vocabulary.
 """
@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 
 from nearfuture.error import NearfutureError
+from nearfuture.export.streams import run_streams
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, OfflineEngine
-from nearfuture.runtime.engine import row
 
 TOLERANCE = 1e-4
 """Largest difference of a log-probability between torch and ONNX Runtime, both in float32."""
@@ -43,70 +43,34 @@ def verify(model: Recognizer, folder: Path) -> float:
     loudness = np.array([0.1, 0.5, 0.01, 0.1])
     pcm = (loudness[:, None] * random.standard_normal((4, longest))).clip(-1, 1).astype(np.float32)
     bundle = Bundle.open(folder)
-    ours: dict[int | None, list[NDArray[np.float32]]] = {}
+    heads: dict[int | None, list[NDArray[np.float32]]] = {}
     if model.lookahead is None:
         log_probs, frames = OfflineEngine(bundle).run(pcm, lengths)
-        ours[None] = [log_probs[b, :n] for b, n in enumerate(frames)]
+        heads[None] = [log_probs[b, :n] for b, n in enumerate(frames)]
     else:
-        for head, streamed in run_ragged(Engine(bundle), pcm, lengths, random).items():
-            ours[head] = streamed
+        rows = [pcm[b, :n] for b, n in enumerate(lengths)]
+        engine = Engine(bundle)
+        streams = run_streams(engine, rows, random)
+        heads |= {tau: [stream[tau] for stream in streams] for tau in engine.heads}
     worst = 0.0
-    for tau, rows in ours.items():
+    for tau, outputs in heads.items():
         with torch.inference_mode():
             expected, counts = model.at(tau)(
                 torch.from_numpy(pcm[..., None]), torch.from_numpy(lengths)
             )
-        for b, found in enumerate(rows):
+        for b, output in enumerate(outputs):
             wanted = expected[b, : counts[b]].numpy()
-            if found.shape != wanted.shape:
+            if output.shape != wanted.shape:
                 raise NearfutureError(
-                    f"the exported graph gives {len(found)} frames for {lengths[b]} samples where "
-                    f"torch gives {len(wanted)} (lookahead {tau})"
+                    f"the exported graph gives {len(output)} frames for {lengths[b]} samples where "
+                    f"torch gives {len(wanted)} (lookahead {tau})",
+                    code="internal",
                 )
-            difference = np.abs(found - wanted).max(initial=0.0)
+            difference = np.abs(output - wanted).max(initial=0.0)
             worst = float(np.maximum(worst, difference))  # a NaN stays
     if not worst <= TOLERANCE:
         raise NearfutureError(
-            f"the exported graph differs from torch by {worst:.2g}, more than {TOLERANCE:g}"
+            f"the exported graph differs from torch by {worst:.2g}, more than {TOLERANCE:g}",
+            code="internal",
         )
     return worst
-
-
-def run_ragged(
-    engine: Engine,
-    pcm: NDArray[np.float32],
-    lengths: NDArray[np.int64],
-    random: np.random.Generator,
-) -> dict[int, list[NDArray[np.float32]]]:
-    """Stream rows side by side, each in chunks of its own random sizes, 0 included.
-
-    Args:
-        engine: of a streaming model.
-        pcm: (B, N).
-        lengths: (B,) samples of each row.
-        random: decides the sizes.
-
-    Returns:
-        For every head each row's log-probabilities (T, V), the tail included.
-    """
-    rows, quantum = len(pcm), engine.quantum_samples
-    state = engine.start(rows)
-    read = np.zeros(rows, np.int64)
-    found: dict[int, list[list[NDArray[np.float32]]]] = {
-        tau: [[] for _ in range(rows)] for tau in engine.heads
-    }
-    while (read < lengths).any():
-        sizes = np.minimum(random.integers(0, quantum + 1, rows), lengths - read)
-        chunk = np.full((rows, quantum), np.nan, np.float32)  # what lies past a row is ignored
-        for b, size in enumerate(sizes):
-            chunk[b, :size] = pcm[b, read[b] : read[b] + size]
-        outputs, state = engine.step(chunk, sizes, state)
-        read += sizes
-        for b in range(rows):
-            for tau, values in row(outputs, b).items():
-                found[tau][b].append(values)
-    tails = engine.finish(state)
-    return {
-        tau: [np.concatenate([*parts[b], row(tails, b)[tau]]) for b in range(rows)]
-        for tau, parts in found.items()
-    }

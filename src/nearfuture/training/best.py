@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 
 from nearfuture.error import NearfutureError
-from nearfuture.export import export_bundle
+from nearfuture.export import ModelCard, export_bundle
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle
 from nearfuture.training.checkpoint import load_model
@@ -52,14 +52,16 @@ def export_best(folder: Path, *, to: Path | None = None) -> tuple[Path, dict[str
     bundle = export_bundle(
         model,
         folder / "bundle" if to is None else to,
-        name=f"{folder.resolve().parent.name}-{name}",
-        description=f"The {name} model of a training on {about.get('task', 'recordings')}.",
-        training={
-            **{k: v for k, v in about.items() if k not in _OF_THE_RUN | _OF_THE_STATE},
-            "steps": last["step"],
-            "best_step": about["step"],
-            "seed": about["seed"],
-        },
+        ModelCard(
+            name=f"{folder.resolve().parent.name}-{name}",
+            description=f"The {name} model of a training on {about.get('task', 'recordings')}.",
+            training={
+                **{k: v for k, v in about.items() if k not in _OF_THE_RUN | _OF_THE_STATE},
+                "steps": last["step"],
+                "best_step": about["step"],
+                "seed": about["seed"],
+            },
+        ),
         trainable=True,
     )
     return bundle, about

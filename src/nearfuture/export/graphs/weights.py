@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 import onnx
 from onnx import numpy_helper
+
+from nearfuture.runtime.manifest import StoredFile
 
 ALIGNMENT = 64  # bytes: what vector instructions like
 SMALLEST = 1024  # bytes: anything smaller stays in the graph
@@ -23,7 +27,7 @@ class WeightFile:
     >>> for name in ("a", "b"):
     ...     tensor = onnx.helper.make_tensor(name, 1, [512], [1.0] * 512)
     ...     model.graph.initializer.extend([tensor])
-    >>> weights.take(model)
+    >>> weights.take(model.graph.initializer)
     >>> len(weights.data)
     2048
     """
@@ -33,12 +37,12 @@ class WeightFile:
         self.data = bytearray()
         self._offsets: dict[bytes, int] = {}
 
-    def take(self, model: onnx.ModelProto) -> None:
-        """Move the model's large weights into this file and leave references behind.
+    def take(self, tensors: Iterable[onnx.TensorProto]) -> None:
+        """Move large weights into this file and leave references behind.
 
-        Those that lie in a file already stay there.
+        Weights that are in a file already stay there.
         """
-        for tensor in model.graph.initializer:
+        for tensor in tensors:
             if tensor.data_location == onnx.TensorProto.EXTERNAL:
                 continue
             values = numpy_helper.to_array(tensor)
@@ -61,3 +65,20 @@ class WeightFile:
             self._offsets[digest] = len(self.data)
             self.data.extend(content)
         return self._offsets[digest]
+
+
+def write_graphs(
+    folder: Path, graphs: Mapping[str, onnx.ModelProto], weights: WeightFile
+) -> dict[str, StoredFile]:
+    """Write graphs, by name, and their weights, and return what a manifest says about the files."""
+    for name, graph in graphs.items():
+        (folder / name).write_bytes(graph.SerializeToString(deterministic=True))
+    (folder / weights.name).write_bytes(weights.data)
+    return {name: stored_file(folder / name) for name in (*graphs, weights.name)}
+
+
+def stored_file(path: Path) -> StoredFile:
+    """What a manifest says about a file."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return StoredFile(bytes=path.stat().st_size, sha256=digest)

@@ -23,24 +23,24 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from nearfuture.export.eight_bit import product_node, quantize_node
-from nearfuture.export.products import LARGE, place
+from nearfuture.export.quantization.int8 import product_node, quantize_node
+from nearfuture.export.quantization.products import attributes, is_large, map_weight
 
 _OUTPUTS = 96
 """N of a block: wide enough for a product to be fast, before products by 0 weigh more."""
 
 
 @dataclass(frozen=True)
-class BandConvolution:
+class FrequencyConvolution:
     """A Conv of a graph, over frames and bands.
 
     Attributes:
         node: the operation.
-        x: what it reads before its channels are put first: (B, T, C, F).
+        x: its input before the channels are put first: (B, T, C, F).
         weight: the initializer, (C', C, frames, bands).
         bias: the initializer (C',), or "".
         output: (B, C', T', F').
-        absorbed: what puts the channels first, which nobody else reads.
+        absorbed: the operation that puts the channels first, which no other node reads.
         kernel: (C', C, frames, bands).
         size: (T, F) of x.
         strides: over frames and bands.
@@ -84,38 +84,36 @@ class BandConvolution:
         return (self.block - 1) * self.strides[1] + self.kernel[3]
 
 
-def band_convolutions(graph: onnx.GraphProto) -> list[BandConvolution]:
+def frequency_convolutions(graph: onnx.GraphProto) -> list[FrequencyConvolution]:
     """The convolutions whose weights are as many as those of a large product.
 
     Args:
         graph: not changed.
     """
-    initial = {tensor.name: tensor for tensor in graph.initializer}
-    made = {node.output[0]: node for node in graph.node}
+    initializers = {tensor.name: tensor for tensor in graph.initializer}
+    producers = {node.output[0]: node for node in graph.node}
     found = []
     for node in graph.node:
-        weight = initial.get(node.input[1]) if node.op_type == "Conv" else None
-        if weight is None or len(weight.dims) != 4 or np.prod(weight.dims) < LARGE:
+        weight = initializers.get(node.input[1]) if node.op_type == "Conv" else None
+        if weight is None or not is_large(weight, 4):
             continue
-        if weight.data_location != onnx.TensorProto.EXTERNAL:
-            continue
-        first = made.get(node.input[0])
-        frames = None if first is None else made.get(first.input[0])
-        if first is None or frames is None or _options(first) != {"perm": [0, 2, 1, 3]}:
+        first = producers.get(node.input[0])
+        frames = None if first is None else producers.get(first.input[0])
+        if first is None or frames is None or attributes(first) != {"perm": [0, 2, 1, 3]}:
             continue  # our exports put the channels of frames first
-        if frames.op_type != "Reshape" or frames.input[1] not in initial:
+        if frames.op_type != "Reshape" or frames.input[1] not in initializers:
             continue
         if sum(node.input[0] in other.input for other in graph.node) > 1:
             continue
-        options = {"strides": [1, 1], "pads": [0] * 4, **_options(node)}
+        options = {"strides": [1, 1], "pads": [0] * 4, **attributes(node)}
         before, below, after, above = options["pads"]
         plain = options.get("group", 1) == 1 and set(options.get("dilations", [1])) == {1}
         if not plain or before or after:
             continue
-        shape = numpy_helper.to_array(initial[frames.input[1]]).tolist()
+        shape = numpy_helper.to_array(initializers[frames.input[1]]).tolist()
         outputs, channels, taps, bands = weight.dims
         found.append(
-            BandConvolution(
+            FrequencyConvolution(
                 node=node,
                 x=first.input[0],
                 weight=weight.name,
@@ -131,37 +129,38 @@ def band_convolutions(graph: onnx.GraphProto) -> list[BandConvolution]:
     return found
 
 
-def _options(node: onnx.NodeProto) -> dict[str, Any]:
-    return {one.name: onnx.helper.get_attribute_value(one) for one in node.attribute}
-
-
-def read_kernel(graph: onnx.GraphProto, one: BandConvolution, folder: Path) -> NDArray[np.float32]:
+def block_weights(
+    graph: onnx.GraphProto, convolution: FrequencyConvolution, folder: Path
+) -> NDArray[np.float32]:
     """The weights of a block (K, N)."""
-    at = place(graph, one.weight)
-    kernel = np.memmap(
-        folder / at["location"], np.float32, "r", offset=int(at["offset"]), shape=one.kernel
-    )
-    outputs, channels, taps, bands = one.kernel
-    weight = np.zeros((one.reach, taps, channels, one.block, outputs), np.float32)
-    for j in range(one.block):
-        first = j * one.strides[1]
+    kernel = map_weight(graph, convolution.weight, convolution.kernel, folder)
+    outputs, channels, taps, bands = convolution.kernel
+    block = convolution.block
+    weight = np.zeros((convolution.reach, taps, channels, block, outputs), np.float32)
+    for j in range(block):
+        first = j * convolution.strides[1]
         weight[first : first + bands, :, :, j] = kernel.transpose(3, 2, 1, 0)
-    return weight.reshape(-1, one.block * outputs)
+    return weight.reshape(-1, block * outputs)
 
 
-def band_nodes(one: BandConvolution, name: str) -> list[onnx.NodeProto]:
+def convolution_nodes(convolution: FrequencyConvolution, name: str) -> list[onnx.NodeProto]:
     """The nodes that take the place of a convolution, with the constants of `name`."""
-    own = f"{one.output}.int8"
-    outputs, channels, taps, _ = one.kernel
-    step = one.block * one.strides[1]
-    top = (one.blocks - 1) * step + one.reach - one.padding[0] - one.size[1]
-    frames = one.strides[0] * np.arange(one.frames)[:, None] + np.arange(taps)
-    bands = step * np.arange(one.blocks)[:, None] + np.arange(one.reach)
-    nodes = [quantize_node(one.x, name, own)]
+    own = f"{convolution.output}.int8"
+    outputs, channels, taps, _ = convolution.kernel
+    step = convolution.block * convolution.strides[1]
+    top = (
+        (convolution.blocks - 1) * step
+        + convolution.reach
+        - convolution.padding[0]
+        - convolution.size[1]
+    )
+    frames = convolution.strides[0] * np.arange(convolution.frames)[:, None] + np.arange(taps)
+    bands = step * np.arange(convolution.blocks)[:, None] + np.arange(convolution.reach)
+    nodes = [quantize_node(convolution.x, name, own)]
     value = f"{own}.x"
 
-    def then(operation: str, values: Any = None, *more: str, **options: Any) -> None:
-        """One node more, whose second input is these values."""
+    def append(operation: str, values: Any = None, *more: str, **options: Any) -> None:
+        """Append a node whose second input is these values."""
         nonlocal value
         inputs, at = [value], f"{own}.{len(nodes)}"
         if values is not None:
@@ -171,18 +170,18 @@ def band_nodes(one: BandConvolution, name: str) -> list[onnx.NodeProto]:
         nodes.append(onnx.helper.make_node(operation, [*inputs, *more], [at], name=at, **options))
         value = at
 
-    then("Gather", frames, axis=1)
-    then("Reshape", [-1, taps, channels, one.size[1]])
-    then("Transpose", perm=[0, 3, 1, 2])
-    then("Pad", [0, one.padding[0], 0, 0, 0, max(0, top), 0, 0], f"{name}.x_zero")
-    then("Gather", bands, axis=1)
-    then("Reshape", [-1, one.blocks, one.reach * taps * channels])
+    append("Gather", frames, axis=1)
+    append("Reshape", [-1, taps, channels, convolution.size[1]])
+    append("Transpose", perm=[0, 3, 1, 2])
+    append("Pad", [0, convolution.padding[0], 0, 0, 0, max(0, top), 0, 0], f"{name}.x_zero")
+    append("Gather", bands, axis=1)
+    append("Reshape", [-1, convolution.blocks, convolution.reach * taps * channels])
     nodes.append(product_node(value, name, f"{own}.blocks", own))
     value = f"{own}.blocks"
-    then("Reshape", [-1, one.frames, one.blocks * one.block, outputs])
-    then("Gather", np.arange(one.bands), axis=2)
-    if one.bias:
-        then("Add", None, one.bias)
-    then("Transpose", perm=[0, 3, 1, 2])
-    nodes[-1].output[0] = one.output
+    append("Reshape", [-1, convolution.frames, convolution.blocks * convolution.block, outputs])
+    append("Gather", np.arange(convolution.bands), axis=2)
+    if convolution.bias:
+        append("Add", None, convolution.bias)
+    append("Transpose", perm=[0, 3, 1, 2])
+    nodes[-1].output[0] = convolution.output
     return nodes

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from nearfuture.error import NearfutureError
-from nearfuture.export.state import Leaf, describe, pack, unpack
+from nearfuture.export.graphs.state import Leaf, describe, pack, unpack
 from nearfuture.layers import Lookahead, Serial, State
 from nearfuture.layers.ragged import join, mask
 from nearfuture.model import Recognizer

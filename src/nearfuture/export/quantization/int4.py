@@ -3,7 +3,7 @@
     y_n = Σ_blocks s_n (Σ_k x_k (q_kn - 8)) + b_n,   q from 0 to 15
 
 Every 32 weights of an output share a scale. ONNX Runtime quantises activations to 8 bits by the
-block of a row, so that rows stay strangers; wider blocks took another order of sums in a batch.
+block of a row, so that rows stay independent; wider blocks took another order of sums in a batch.
 
 Shapes: `K` features in, `N` features out, `C` blocks of 32.
 """
@@ -17,17 +17,18 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from nearfuture.export.products import Product
+from nearfuture.export.quantization.products import Product
 
 BLOCK = 32
 _MIDDLE = 8
 _SHRINK = (1.0, 0.93, 0.87, 0.8)
 """Scales that are tried: a smaller one clips the largest weight and rounds the others less."""
 
-_AT_ONCE = 256  # outputs, to keep memory small
+_OUTPUTS = 256
+"""Outputs that are quantized together, to keep memory small."""
 
 
-def four_bit_weights(
+def int4_weights(
     weight: NDArray[np.float32],
 ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
     """(K, N) as packed whole numbers (N, C, 16), two in a byte, and a scale for each block (N, C).
@@ -35,7 +36,7 @@ def four_bit_weights(
     The largest weight of a block becomes -8, the end of the range that reaches further; of a few
     smaller scales that with the smallest squared error is taken.
 
-    >>> packed, scale = four_bit_weights(np.eye(32, 2, dtype=np.float32))
+    >>> packed, scale = int4_weights(np.eye(32, 2, dtype=np.float32))
     >>> packed.shape, scale.tolist(), int(packed[0, 0, 0] & 15)
     ((2, 1, 16), [[-0.125], [-0.125]], 0)
     """
@@ -43,13 +44,13 @@ def four_bit_weights(
     blocks = -(-features // BLOCK)
     packed = np.empty((outputs, blocks, BLOCK // 2), np.uint8)
     scales = np.empty((outputs, blocks), np.float32)
-    for at in range(0, outputs, _AT_ONCE):
-        part = np.asarray(weight[:, at : at + _AT_ONCE]).T
+    for at in range(0, outputs, _OUTPUTS):
+        part = np.asarray(weight[:, at : at + _OUTPUTS]).T
         rows = np.zeros((len(part), blocks * BLOCK), np.float32)
         rows[:, :features] = part
         q, scale = _best(rows.reshape(len(part), blocks, BLOCK))
-        packed[at : at + _AT_ONCE] = q[..., 0::2] | (q[..., 1::2] << 4)
-        scales[at : at + _AT_ONCE] = scale
+        packed[at : at + _OUTPUTS] = q[..., 0::2] | (q[..., 1::2] << 4)
+        scales[at : at + _OUTPUTS] = scale
     return packed, scales
 
 
@@ -70,19 +71,19 @@ def _best(rows: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.floa
     return whole, scales[..., 0].astype(np.float32)
 
 
-def four_bit_constants(name: str, weight: NDArray[np.float32]) -> list[onnx.TensorProto]:
-    """What the node of a product reads besides its activations.
+def int4_constants(name: str, weight: NDArray[np.float32]) -> list[onnx.TensorProto]:
+    """The constants that the node of a product reads besides its activations.
 
     Args:
-        name: that the names of the constants begin with.
+        name: the prefix of their names.
         weight: (K, N).
     """
-    packed, scales = four_bit_weights(weight)
+    packed, scales = int4_weights(weight)
     constants: dict[str, NDArray[Any]] = {f"{name}.weight": packed, f"{name}.scale": scales}
     return [numpy_helper.from_array(value, key) for key, value in constants.items()]
 
 
-def four_bit_nodes(product: Product, name: str) -> list[onnx.NodeProto]:
+def int4_nodes(product: Product, name: str) -> list[onnx.NodeProto]:
     """The node that takes the place of a product, with the constants of `name`."""
     features, outputs = product.shape
     bias = ["", "", product.bias] if product.bias else []

@@ -7,8 +7,8 @@ a row's result depends on the row alone: sums of whole numbers are exact in any 
 
 x86 processors without VNNI add two neighbouring products in 16 bits, which saturate: 255 · 127 · 2
 is too much for them, 255 · 128 is not. The scale of the weights keeps every pair below that, so
-that a twin gives the same on all processors. (ONNX Runtime's own remedy, unsigned weights, made the
-products half as fast here, where it was not needed, and fails where nodes share a weight.)
+that the results are the same on all processors. (ONNX Runtime's own remedy, unsigned weights, made
+the products half as fast here, where it was not needed, and fails where nodes share a weight.)
 
 Shapes: `K` features in, `N` features out.
 """
@@ -22,21 +22,21 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from nearfuture.export.products import Product
+from nearfuture.export.quantization.products import Product
 
 _LEVELS = 127
 _PAIR = 127  # one less than the kernels allow, for two magnitudes that are both rounded up
 _MIDDLE = 128  # unsigned activations with this zero point: the kernels of x86 want them so
 
 
-def eight_bit_weights(
+def int8_weights(
     weight: NDArray[np.float32],
 ) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """(K, N) as whole numbers from -127 to 127, and a scale for each column (N,).
 
     Neighbours k and k + 1, for even k, have magnitudes of at most 128 together.
 
-    >>> q, scale = eight_bit_weights(np.array([[1.0, 0.0], [-2.0, 0.0]], np.float32))
+    >>> q, scale = int8_weights(np.array([[1.0, 0.0], [-2.0, 0.0]], np.float32))
     >>> q.tolist(), [round(float(s), 4) for s in scale]
     ([[42, 0], [-85, 0]], [0.0236, 1.0])
     """
@@ -47,17 +47,17 @@ def eight_bit_weights(
     return np.rint(weight / scale).astype(np.int8), scale
 
 
-def eight_bit_constants(
+def int8_constants(
     name: str, weight: NDArray[np.float32], largest: float
 ) -> list[onnx.TensorProto]:
-    """What the nodes of a product read besides its activations.
+    """The constants that the nodes of a product read besides its activations.
 
     Args:
-        name: that the names of the constants begin with.
+        name: the prefix of their names.
         weight: (K, N).
         largest: magnitude of the activations; larger ones are clipped.
     """
-    q, scale = eight_bit_weights(weight)
+    q, scale = int8_weights(weight)
     constants: dict[str, NDArray[Any]] = {
         f"{name}.weight": q,
         f"{name}.scale": scale,
@@ -68,7 +68,7 @@ def eight_bit_constants(
     return [numpy_helper.from_array(value, key) for key, value in constants.items()]
 
 
-def eight_bit_nodes(product: Product, name: str) -> list[onnx.NodeProto]:
+def int8_nodes(product: Product, name: str) -> list[onnx.NodeProto]:
     """The nodes that take the place of a product, with the constants of `name`."""
     own = f"{product.output}.int8"
     return [

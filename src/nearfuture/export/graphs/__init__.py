@@ -1,0 +1,1 @@
+"""The graphs of a recogniser, translated from torch to ONNX."""

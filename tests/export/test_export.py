@@ -2,6 +2,7 @@
 
 import copy
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,15 @@ def test_the_committed_bundles_are_what_is_exported(
     assert verify(bundles.trained(name), COMMITTED / name) <= TOLERANCE
 
 
-def test_nothing_of_an_older_export_is_left(twin: Recognizer, tmp_path: Path) -> None:
+def test_files_of_an_older_export_are_removed(
+    twin: Recognizer, twin_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(model: Recognizer, draft: Path, card: ModelCard, *, trainable: bool) -> None:
+        skipped = shutil.ignore_patterns("*.safetensors")
+        shutil.copytree(twin_folder, draft, dirs_exist_ok=True, ignore=skipped)
+
+    monkeypatch.setattr(exporting, "_write", write)
+    monkeypatch.setattr(exporting, "verify", lambda model, draft: 0.0)
     for name in ("step.onnx", "weights.safetensors"):
         (tmp_path / name).write_bytes(b"of another model")
     export_bundle(twin, tmp_path, ModelCard(name="twin"))

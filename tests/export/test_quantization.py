@@ -1,24 +1,25 @@
-"""Twins in low precision: close to float32, said how close, and rows strangers bit for bit."""
+"""Low precision: close to float32, the error as stated, and rows independent bit for bit."""
 
 import dataclasses
 import json
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-import torch
 from onnx import helper, numpy_helper
 
-from nearfuture.budget import deep_speech_2_deployed
 from nearfuture.error import NearfutureError
 from nearfuture.export import CalibrationData, ModelCard, export_bundle, quantize
 from nearfuture.export import bundle as exporting
 from nearfuture.export.quantization import bundle as quantization
-from nearfuture.export.quantization.activations import largest_values, unit_values
+from nearfuture.export.quantization.activations import (
+    activation_ranges,
+    largest_values,
+    unit_values,
+)
 from nearfuture.export.quantization.error import measure_error
 from nearfuture.export.quantization.frequency_convolution import frequency_convolutions
 from nearfuture.export.quantization.products import products
@@ -33,37 +34,18 @@ from nearfuture.runtime.bundle import MODELS
 from nearfuture.runtime.engine import row
 from nearfuture.runtime.precision import FLOAT32
 from nearfuture.runtime.processor import UnsupportedPrecision
-from tests.export.test_deep_speech_2 import settled
+from tests import bundles
+from tests.errors import refuses
 from tests.prepared import prepared
 from tests.processor import OFFERED, offers
-from tests.recognizers import recognizer_config
 from tests.runtime.states import gather, scatter
 from tests.waveform import assert_same_bits, hear, signals
 
 SPEECH = signals(1.5)["speech"]
 
 
-def wide() -> Recognizer:
-    """Just wide enough that its products are worth it; its outputs have opinions."""
-    torch.manual_seed(0)
-    model = Recognizer(
-        recognizer_config(
-            symbols=tuple(" abcdefgh"), hidden=128, layers=1, heads=(0, 4), dropout=0.0
-        )
-    ).eval()
-    with torch.no_grad():
-        features, n = model.features(torch.from_numpy(SPEECH)[None, :, None], torch.tensor([12000]))
-        model.features.fit(features[0, : int(n)])
-        model.output.module[3].weight *= 12  # type: ignore[index]
-    return model
-
-
-def exported(model: Recognizer, folder: Path, **options: Any) -> Path:
-    return export_bundle(model, folder, ModelCard(name="wide"), **options)
-
-
 def from_elsewhere(folder: Path) -> Path:
-    """The same bundle with a twin in int4 even where this processor does not offer it."""
+    """The same bundle with graphs in int4 even where this processor does not offer it."""
     manifest = Bundle.open(folder).manifest
     if "int4" not in manifest.precisions:
         graphs = {name: onnx.load(folder / name, load_external_data=False) for name in GRAPHS}
@@ -76,26 +58,27 @@ def from_elsewhere(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def twins(tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bundled model in all low precisions."""
+
     def make(folder: Path) -> Path:
-        return from_elsewhere(exported(wide(), folder, precisions=OFFERED))
+        shutil.copytree(MODELS / "digits", folder)
+        quantize(folder, OFFERED)
+        return from_elsewhere(folder)
 
-    return prepared("wide", make, tmp_path_factory)
+    return prepared("digits-low-precision", make, tmp_path_factory)
 
 
-@pytest.fixture(scope="module")
-def deep_speech(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Deep Speech 2's shape: its finish runs the cells several times with the same weights."""
-    deep = deep_speech_2_deployed(symbols=tuple("abc")).replace(heads=(3,))
-    model = settled(deep, hidden=144, layers=2, channels=16)
-    folder = tmp_path_factory.mktemp("deep") / "deep"
-    return from_elsewhere(exported(model, folder, precisions=OFFERED))
+@pytest.fixture(scope="session")
+def deep_speech(deep_speech_2_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    copy = tmp_path_factory.mktemp("deep-speech-2") / "model"
+    return from_elsewhere(shutil.copytree(deep_speech_2_folder, copy))
 
 
 @pytest.fixture
-def folder(twins: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(twins, tmp_path / "copy"))
+def folder(digits: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(digits, tmp_path / "copy"))
 
 
 def graph(folder: Path, name: str) -> onnx.GraphProto:
@@ -112,7 +95,7 @@ def constants(folder: Path, name: str) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.parametrize("precision", OFFERED)
-@pytest.mark.parametrize("which", ["twins", "deep_speech"])
+@pytest.mark.parametrize("which", ["digits", "deep_speech"])
 def test_rows_are_bit_equal_in_batches_of_1_to_64(
     which: str, precision: str, request: pytest.FixtureRequest
 ) -> None:
@@ -132,7 +115,7 @@ def test_rows_are_bit_equal_in_batches_of_1_to_64(
     for b, own in enumerate(parts):
         outputs, after = engine.step(pcm[b : b + 1], lengths[b : b + 1], own)
         alone.append((row(outputs, 0), after, row(engine.finish(after), 0)))
-    for batch in range(1, 65) if which == "twins" else (2, 3, 5, 16, 64):
+    for batch in range(1, 65) if which == "digits" else (2, 3, 5, 16, 64):
         mates = random.permutation(64)[:batch]
         before = gather([parts[b] for b in mates])
         outputs, after = engine.step(pcm[mates], lengths[mates], before)
@@ -148,50 +131,51 @@ def test_rows_are_bit_equal_in_batches_of_1_to_64(
 
 @pytest.mark.processor
 @pytest.mark.parametrize("precision", OFFERED)
-def test_any_cut_gives_the_same_bits(twins: Path, precision: str) -> None:
-    model = load(twins, precision=precision)
+def test_any_cut_gives_the_same_bits(digits: Path, precision: str) -> None:
+    model = load(digits, precision=precision)
     whole = hear(model, SPEECH)
     sizes = np.diff([0, 1, 2, 700, 701, 5000, 5320, len(SPEECH)]).tolist()
     assert_same_bits(hear(model, SPEECH, sizes), whole)
 
 
 @pytest.mark.parametrize("precision", OFFERED)
-@pytest.mark.parametrize("which", ["twins", "deep_speech"])
-def test_the_error_is_small_and_is_the_one_that_is_said(
+@pytest.mark.parametrize("which", ["digits", "deep_speech"])
+def test_the_error_is_small_and_as_stated(
     which: str, precision: str, request: pytest.FixtureRequest
 ) -> None:
     folder = request.getfixturevalue(which)
-    said = Bundle.open(folder).manifest.precisions[precision]
-    reference, twin = load(folder), load(folder, precision=precision)
+    stated = Bundle.open(folder).manifest.precisions[precision]
+    reference, quantized = load(folder), load(folder, precision=precision)
     differences, changed = [], []
     for sound in CalibrationData.bundled(reference.rate).evaluation:
-        expected, found = hear(reference, sound).log_probs, hear(twin, sound).log_probs
+        expected = hear(reference, sound).log_probs
+        found = hear(quantized, sound).log_probs
         for tau, values in expected.items():
             differences.append(np.abs(found[tau] - values).ravel())
             changed.append(found[tau].argmax(axis=1) != values.argmax(axis=1))
-    assert said.worst == pytest.approx(float(np.concatenate(differences).max()), rel=1e-3)
-    assert said.mean == pytest.approx(float(np.concatenate(differences).mean()), rel=1e-3)
-    assert said.changed_percent == pytest.approx(100 * np.concatenate(changed).mean(), abs=0.2)
-    assert said.frames == len(np.concatenate(changed))
-    assert 0 < said.mean < {"int8": 0.15, "int4": 1.0}[precision]
-    assert "synthetic voices" in said.audio
+    assert stated.worst == pytest.approx(float(np.concatenate(differences).max()), rel=1e-3)
+    assert stated.mean == pytest.approx(float(np.concatenate(differences).mean()), rel=1e-3)
+    assert stated.changed_percent == pytest.approx(100 * np.concatenate(changed).mean(), abs=0.2)
+    assert stated.frames == len(np.concatenate(changed))
+    assert 0 < stated.mean < {"int8": 0.15, "int4": 1.0}[precision]
+    assert "synthetic voices" in stated.audio
 
 
-def test_only_large_products_change(twins: Path) -> None:
+def test_only_large_products_change(digits: Path) -> None:
     before, eight, four = (
-        operators(twins, name) for name in ("step.onnx", "step.int8.onnx", "step.int4.onnx")
+        operators(digits, name) for name in ("step.onnx", "step.int8.onnx", "step.int4.onnx")
     )
-    # The projection, two of the layer, the hidden layer of the output; not the transform, the mel
-    # filters and the symbols.
-    assert before["MatMul"] + before["Gemm"] == 7
+    # The projection, two of each of three layers, the hidden layer of the output; not the
+    # transform, the mel filters and the symbols.
+    assert before["MatMul"] + before["Gemm"] == 11
     for after, product in ((eight, "MatMulIntegerToFloat"), (four, "MatMulNBits")):
-        assert after[product] == 4
+        assert after[product] == 8
         assert (after["MatMul"], after["Gemm"]) == (3, 0)
         same = set(before) - {"MatMul", "Gemm", "Add"}
         assert {name: after[name] for name in same} == {name: before[name] for name in same}
-    assert eight["QuantizeLinear"] == 4
+    assert eight["QuantizeLinear"] == 8
     assert not [name for name in eight if name.startswith("Dynamic")]
-    sizes = {path.name: path.stat().st_size for path in twins.iterdir()}
+    sizes = {path.name: path.stat().st_size for path in digits.iterdir()}
     assert sizes["weights.int8.bin"] < 0.3 * sizes["weights.bin"]
     assert sizes["weights.int4.bin"] < 0.2 * sizes["weights.bin"]
 
@@ -249,23 +233,22 @@ def test_states_of_gated_cells_need_no_recording(deep_speech: Path) -> None:
     assert 0.1 < max(seen.values()) <= 1
 
 
-def test_other_cells_promise_nothing(folder: Path) -> None:
-    def scales() -> list[float]:
-        found = constants(folder, "step.int8.onnx").items()
-        return [float(value) for name, value in found if name.endswith(".x_scale")]
+def test_states_of_other_cells_are_calibrated(digits: Path) -> None:
+    bundle = Bundle.open(digits)
+    graphs = {name: onnx.load(digits / name, load_external_data=False) for name in GRAPHS}
+    cells = {}
+    for cell in ("gru", "lstm", "rnn"):
+        architecture = bundle.manifest.architecture.replace(cell=cell)
+        manifest = dataclasses.replace(bundle.manifest, architecture=architecture)
+        silent = activation_ranges(Bundle(manifest, digits), graphs, [])
+        cells[cell] = sorted(silent.values())
+    assert cells["gru"] == cells["lstm"] == [0.0] * 5 + [1.0] * 3
+    assert cells["rnn"] == [0.0] * 8
 
-    assert sum(scale == pytest.approx(1 / 127) for scale in scales()) == 1
-    values = json.loads((folder / "model.json").read_text(encoding="utf-8"))
-    values["architecture"]["recurrence"]["cell"] = "rnn"
-    (folder / "model.json").write_text(json.dumps(values), encoding="utf-8")
-    quantize(folder, ["int8"])
-    assert len(scales()) == 4
-    assert not any(scale == pytest.approx(1 / 127, rel=1e-4) for scale in scales())
 
-
-def test_the_scale_is_the_largest_of_what_was_heard(twins: Path) -> None:
-    bundle = Bundle.open(twins)
-    (first, *_) = products(graph(twins, "step.onnx"))
+def test_the_scale_is_the_largest_activation(digits: Path) -> None:
+    bundle = Bundle.open(digits)
+    (first, *_) = products(graph(digits, "step.onnx"))
     values = {"step.onnx": [first.x], "finish.onnx": []}
     quiet, loud = (
         largest_values(bundle, values, [sound])["step.onnx", first.x]
@@ -276,7 +259,7 @@ def test_the_scale_is_the_largest_of_what_was_heard(twins: Path) -> None:
     assert both["step.onnx", first.x] == max(quiet, loud)
 
 
-def test_a_twin_with_dynamic_scales_is_refused(folder: Path) -> None:
+def test_dynamic_scales_are_refused(folder: Path) -> None:
     """What this library must not do: a scale that is computed from the whole batch."""
     model = onnx.load(folder / "step.int8.onnx")
     changed = []
@@ -303,11 +286,11 @@ def test_a_twin_with_dynamic_scales_is_refused(folder: Path) -> None:
         measure_error(bundle, "int8", data)
 
 
-def test_a_twin_that_gives_no_numbers_is_refused(folder: Path) -> None:
+def test_log_probabilities_that_are_not_finite_are_refused(folder: Path) -> None:
     bundle = Bundle.open(folder)
     model = onnx.load(folder / "step.int8.onnx", load_external_data=False)
-    scales = [one for one in model.graph.initializer if one.name == "product.3.scale"]
-    scales[0].raw_data = np.full(128, np.nan, np.float32).tobytes()
+    scales = [one for one in model.graph.initializer if one.name == "product.7.scale"]
+    scales[0].raw_data = np.full(scales[0].dims, np.nan, np.float32).tobytes()
     (folder / "step.int8.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(NearfutureError, match="not finite"):
         measure_error(bundle, "int8", CalibrationData.bundled(bundle.manifest.rate))
@@ -324,7 +307,7 @@ def test_error_rates_are_measured_where_texts_are_given(folder: Path) -> None:
     assert Bundle.open(folder).manifest.precisions["int8"] == errors
 
 
-def test_twins_share_what_they_do_not_change(folder: Path) -> None:
+def test_unchanged_weights_are_shared(folder: Path) -> None:
     places = {
         entry.value
         for tensor in graph(folder, "step.int8.onnx").initializer
@@ -334,28 +317,20 @@ def test_twins_share_what_they_do_not_change(folder: Path) -> None:
     assert places == {"weights.bin", "weights.int8.bin"}
 
 
-def test_schema_2_only_where_there_are_twins(twins: Path, bundle_folder: Path) -> None:
-    def schema(folder: Path) -> int:
-        return int(json.loads((folder / "model.json").read_text(encoding="utf-8"))["schema"])
-
-    assert (schema(twins), schema(bundle_folder)) == (2, 1)
-    assert Bundle.open(bundle_folder).manifest.precisions == {}
-
-
-def test_an_export_leaves_no_twins_of_an_older_one(
-    folder: Path, bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_an_export_removes_low_precisions_of_an_older_one(
+    folder: Path, recognizer: Recognizer, bundle_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def write(model: Recognizer, draft: Path, card: ModelCard, *, trainable: bool) -> None:
         shutil.copytree(bundle_folder, draft, dirs_exist_ok=True)
 
     monkeypatch.setattr(exporting, "_write", write)
     monkeypatch.setattr(exporting, "verify", lambda model, draft: 0.0)
-    exported(wide(), folder)
+    export_bundle(recognizer, folder, ModelCard(name="x"))
     assert not [path.name for path in folder.iterdir() if "int" in path.name]
     assert Bundle.open(folder).manifest.precisions == {}
 
 
-def test_twins_are_replaced(folder: Path) -> None:
+def test_a_precision_is_replaced(folder: Path) -> None:
     before = Bundle.open(folder).manifest
     quantize(folder, ["int8"], CalibrationData.split([SPEECH, 0.1 * SPEECH]))
     after = Bundle.open(folder).manifest
@@ -365,7 +340,7 @@ def test_twins_are_replaced(folder: Path) -> None:
     assert after.precisions["int8"].cer is None
 
 
-def test_what_is_interrupted_leaves_a_sound_bundle(
+def test_an_interruption_leaves_a_usable_bundle(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object) -> None:
@@ -381,20 +356,20 @@ def test_what_is_interrupted_leaves_a_sound_bundle(
 
 
 def test_a_precision_that_is_not_offered_is_refused_before_anything_changes(
-    twins: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    digits: Path, recognizer: Recognizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     offers(monkeypatch, "int8")
-    before = {path.name: path.stat().st_mtime_ns for path in twins.iterdir()}
+    before = {path.name: path.stat().st_mtime_ns for path in digits.iterdir()}
     with pytest.raises(UnsupportedPrecision, match=r"^int4 is not offered on this processor"):
-        quantize(twins, ["int8", "int4"])
-    assert {path.name: path.stat().st_mtime_ns for path in twins.iterdir()} == before
+        quantize(digits, ["int8", "int4"])
+    assert {path.name: path.stat().st_mtime_ns for path in digits.iterdir()} == before
     with pytest.raises(UnsupportedPrecision, match="choose int8 or float32"):
-        exported(wide(), tmp_path / "x", precisions=["int4"])
+        export_bundle(recognizer, tmp_path / "x", ModelCard(name="x"), precisions=["int4"])
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.processor
-def test_a_twin_in_int4_is_measured_where_it_is_offered_and_refused_elsewhere(
+def test_int4_is_measured_where_it_is_offered_and_refused_elsewhere(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the question about one product says, the whole graph has the last word."""
@@ -411,26 +386,30 @@ def test_a_twin_in_int4_is_measured_where_it_is_offered_and_refused_elsewhere(
     load(folder, precision="int8").transcribe(SPEECH)
 
 
-def test_what_cannot_be_quantised_is_refused(
-    twins: Path, bundle_folder: Path, twin_folder: Path, tmp_path: Path
+def test_unknown_precisions_and_other_bundles_are_refused(
+    digits: Path, recognizer: Recognizer, tmp_path: Path
 ) -> None:
-    with pytest.raises(NearfutureError, match="no precision 'int3': choose int8 or int4"):
-        quantize(twins, ["int3"])
-    with pytest.raises(NearfutureError, match="bidirectional"):
-        quantize(twin_folder)
-    with pytest.raises(NearfutureError, match="no folder"):
+    for precision in ("int3", FLOAT32):
+        with refuses("not_found", "precision", precision, "int8 or int4"):
+            quantize(digits, [precision])
+    with refuses("unsupported", None, "bidirectional"):
+        quantize(bundles.committed("tiny-bidirectional", tmp_path))
+    with refuses("invalid", "folder", "model.zip"):
         quantize(tmp_path / "model.zip")
+    small = bundles.committed("tiny", tmp_path)
     for precision in OFFERED:
-        with pytest.raises(NearfutureError, match="no matrix product large enough"):
-            quantize(bundle_folder, [precision])
-    with pytest.raises(NearfutureError, match="name it in precisions"):
-        exported(wide(), tmp_path / "x", calibration=CalibrationData.split([SPEECH, SPEECH]))
-    with pytest.raises(NearfutureError, match="no precision 'int3'"):
-        exported(wide(), tmp_path / "x", precisions=["int3"])
-    with pytest.raises(NearfutureError, match="at least 2, not 1"):
+        with refuses("unsupported", None, "no matrix product large enough"):
+            quantize(small, [precision])
+    Bundle.open(small)
+    card, data = ModelCard(name="x"), CalibrationData.split([SPEECH, SPEECH])
+    with refuses("conflict", "calibration", "`precisions`"):
+        export_bundle(recognizer, tmp_path / "x", card, calibration=data)
+    with refuses("not_found", "precision", "int3"):
+        export_bundle(recognizer, tmp_path / "x", card, precisions=["int3"])
+
+
+def test_calibration_needs_two_recordings_and_a_text_for_each() -> None:
+    with refuses("invalid", "recordings", 2, 1):
         CalibrationData.split([SPEECH])
-    with pytest.raises(NearfutureError, match="1 texts are not one for each of 2"):
+    with refuses("invalid", "transcripts", 1, 2):
         CalibrationData.split([SPEECH, SPEECH], ["a"])
-    with pytest.raises(NearfutureError, match="no precision 'float32'"):
-        quantize(twins, [FLOAT32])
-    Bundle.open(bundle_folder)

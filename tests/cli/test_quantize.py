@@ -134,7 +134,7 @@ def test_recordings_with_texts_give_error_rates_in_place(
     ("arguments", "message"),
     [
         (("digits",), "--to"),
-        (("digits", "--precision", "int2", "--to", "x"), "no precision 'int2'"),
+        (("digits", "--precision", "int2", "--to", "x"), "--precision is int8 or int4, not 'int2'"),
         (("digits", "--to", "."), "exists already"),
         (("digits", "--limit", "5", "--to", "x"), "--limit"),
         (("digits-bidirectional", "--to", "x"), "bidirectional"),

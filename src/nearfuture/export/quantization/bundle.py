@@ -38,7 +38,7 @@ def check_precisions(precisions: Collection[str]) -> None:
     for precision in precisions:
         if precision not in LOW_PRECISIONS:
             raise NearfutureError(
-                f"there is no precision {precision!r}: choose {' or '.join(LOW_PRECISIONS)}",
+                f"`precision` is {' or '.join(LOW_PRECISIONS)}, not {precision!r}",
                 code="not_found",
                 parameter="precision",
             )

@@ -34,6 +34,7 @@ from websockets.sync.client import connect
 from nearfuture.audio import read
 from nearfuture.runtime import load
 from nearfuture.runtime.bundle import MODELS
+from nearfuture.text import join_utterances
 
 CLIP = MODELS.parent / "samples" / "flite-rms-3602.flac"
 KEY = {"Authorization": "Bearer secret"}
@@ -129,8 +130,8 @@ class Bystander:
                     websocket.send('{"type": "finish"}')
                     continue
                 if update.get("final") and update.get("committed"):
-                    gap = "" if update["continues"] or not text else " "
-                    text += gap + update["committed"]
+                    parts = [(text, False), (update["committed"], update["continues"])]
+                    text = join_utterances(parts)
                 if update.get("ended"):
                     return text
 

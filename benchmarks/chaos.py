@@ -29,6 +29,7 @@ from websockets.sync.client import ClientConnection, connect
 from nearfuture.audio import read
 from nearfuture.runtime import load
 from nearfuture.runtime.bundle import MODELS
+from nearfuture.text import join_utterances
 
 CLIPS = [MODELS.parent / "samples" / f"{name}.flac" for name in ("flite-slt-720", "flite-rms-3602")]
 PATIENCE_S = 60.0
@@ -97,8 +98,8 @@ class Client:
             for message in websocket:
                 update = json.loads(message)
                 if update.get("final") and update.get("committed"):
-                    gap = "" if update["continues"] or not text else " "
-                    text += gap + update["committed"]
+                    parts = [(text, False), (update["committed"], update["continues"])]
+                    text = join_utterances(parts)
         with self.seen.lock:
             self.seen.waits_s.append(time.perf_counter() - began)
             self.seen.exact += text == expected

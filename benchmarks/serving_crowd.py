@@ -22,6 +22,7 @@ from _served import RATE, served, speech
 from rich.table import Table
 
 from nearfuture.runtime import load
+from nearfuture.text import join_utterances
 
 PIECE_S = 0.1
 ASK_EVERY_S = 0.25
@@ -75,8 +76,11 @@ async def talk(url: str, client: int, seconds: float, speed: float) -> Heard:
                         if update["type"] == "error":
                             heard.error = update["code"]
                         elif update["final"] and update["committed"]:
-                            gap = "" if update["continues"] or not heard.text else " "
-                            heard.text += gap + update["committed"]
+                            parts = [
+                                (heard.text, False),
+                                (update["committed"], update["continues"]),
+                            ]
+                            heard.text = join_utterances(parts)
                         if update.get("ended"):
                             heard.final_ms = 1000 * (time.perf_counter() - finished_s)
                 finally:

@@ -26,6 +26,7 @@ from nearfuture.runtime.bundle import MODELS
 from nearfuture.serving.limits import Limits, Settings
 from nearfuture.serving.server import Address, bound, serve
 from nearfuture.serving.service import Service
+from nearfuture.text import join_utterances
 
 SAMPLES = MODELS.parent / "samples"
 
@@ -180,11 +181,11 @@ def until_the_end(client: ClientConnection) -> list[dict[str, Any]]:
 
 def transcript(updates: Sequence[dict[str, Any]]) -> str:
     """What the final updates of a stream say together."""
-    text = ""
-    for update in updates:
-        if update["type"] == "update" and update["final"] and update["committed"]:
-            text += ("" if update["continues"] or not text else " ") + update["committed"]
-    return text
+    return join_utterances(
+        (update["committed"], update["continues"])
+        for update in updates
+        if update["type"] == "update" and update["final"]
+    )
 
 
 def stream(

@@ -12,6 +12,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.runtime import Busy, Dispatcher, Model
 from nearfuture.serving.limits import Limits, Refused
 from nearfuture.serving.session import Session, Update
+from nearfuture.text import join_utterances
 from tests.runtime.dispatching import gated
 from tests.serving.served import dispatcher, said
 
@@ -27,11 +28,7 @@ async def ended(session: Session) -> list[Update]:
 
 
 def text(updates: list[Update]) -> str:
-    said = ""
-    for update in updates:
-        if update.final and update.committed:
-            said += ("" if update.continues or not said else " ") + update.committed
-    return said
+    return join_utterances((each.committed, each.continues) for each in updates if each.final)
 
 
 def test_a_reader_who_comes_late_finds_every_end_and_little_else(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,10 +20,20 @@ SCHEMA = 2
 Schema 1 has no `precisions`.
 """
 
-_PLAIN_FIELDS = (
-    *("name", "description", "kind", "rate", "frame_ms", "centre_ms"),
-    *("quantum_samples", "first_quantum_samples", "parameters", "training"),
-)
+_PLAIN_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "name": str,
+    "description": str,
+    "kind": str,
+    "rate": int,
+    "frame_ms": float,
+    "centre_ms": float,
+    "quantum_samples": int,
+    "first_quantum_samples": int,
+    "parameters": int,
+    "training": dict,
+}
+"""The fields that JSON holds as they are, and what makes sure of their types."""
+
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -129,49 +140,35 @@ reads schemas up to 2: upgrade nearfuture
 
     @classmethod
     def _read(cls, values: dict[str, Any]) -> Manifest:
-        kind = values["kind"]
+        plain = {name: convert(values[name]) for name, convert in _PLAIN_FIELDS.items()}
+        kind, quantum = plain["kind"], plain["quantum_samples"]
         if kind not in ("streaming", "bidirectional"):
             raise ValueError(f"kind is streaming or bidirectional, not {kind!r}")
-        frame_ms = _positive(values, "frame_ms")
+        for name in ("rate", "frame_ms", "centre_ms"):
+            if not 0 < plain[name] < math.inf:
+                raise ValueError(f"{name} is a positive number, not {values[name]!r}")
         heads = {
             int(head["frames"]): Latency(
-                tuple(LatencyItem(**item) for item in head["latency"]), frame_ms
+                tuple(LatencyItem(**item) for item in head["latency"]), plain["frame_ms"]
             )
             for head in values["heads"]
         }
-        quantum, first = int(values["quantum_samples"]), int(values["first_quantum_samples"])
-        if kind == "streaming" and not (heads and 1 <= first <= quantum):
+        if kind == "streaming" and not (heads and 1 <= plain["first_quantum_samples"] <= quantum):
             raise ValueError(
                 f"a streaming model has heads and 1 <= first_quantum_samples <= quantum_samples, "
-                f"not {len(heads)} heads, {first} and {quantum}"
+                f"not {len(heads)} heads, {plain['first_quantum_samples']} and {quantum}"
             )
         return cls(
-            name=str(values["name"]),
-            description=str(values["description"]),
-            kind=kind,
+            **plain,
             vocabulary=Vocabulary(tuple(values["symbols"])),
-            rate=int(_positive(values, "rate")),
-            frame_ms=frame_ms,
-            centre_ms=_positive(values, "centre_ms"),
-            quantum_samples=quantum,
-            first_quantum_samples=first,
             heads=heads,
-            parameters=int(values["parameters"]),
             architecture=RecognizerConfig.from_json(values["architecture"]),
-            training=dict(values["training"]),
             files={_file_name(name): _stored(file) for name, file in values["files"].items()},
             precisions={
                 name: Precision.from_json(name, error)
                 for name, error in values.get("precisions", {}).items()
             },
         )
-
-
-def _positive(values: dict[str, Any], key: str) -> float:
-    number = float(values[key])
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{key} is a positive number, not {values[key]!r}")
-    return number
 
 
 def _file_name(name: str) -> str:

@@ -66,12 +66,10 @@ class Precision:
         if name == FLOAT32 or not _NAME.fullmatch(name):
             raise ValueError(f"{name!r} is no name for a low precision")
         return cls(
-            worst=_amount(values["worst"]),
-            mean=_amount(values["mean"]),
-            changed_percent=_amount(values["changed_percent"]),
-            frames=int(values["frames"]),
+            **{name: _amount(values[name]) for name in ("worst", "mean", "changed_percent")},
             cer=_amount_or_none(values["cer"]),
             float32_cer=_amount_or_none(values["float32_cer"]),
+            frames=int(values["frames"]),
             audio=str(values["audio"]),
         )
 

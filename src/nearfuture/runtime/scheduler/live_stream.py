@@ -142,7 +142,7 @@ class LiveStream:
         An event that is already on its way may still be delivered. Closing twice does nothing.
         """
         if not self._queue.in_child:
-            self._queue.leave(self._entry)
+            self._queue.release(self._entry)
 
     def _arrival(self, now: float) -> Arrival:
         """The arrival of the last sample; a speaker began when the first one came."""

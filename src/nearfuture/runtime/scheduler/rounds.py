@@ -38,8 +38,7 @@ class Rounds:
     def run(self, entries: Sequence[QueueEntry]) -> None:
         """Compute one quantum of each of these streams, and the tails of some that have ended."""
         began = perf_counter()
-        compute_ms: list[float] = []
-        final_ms: list[float] = []
+        stats = RoundStats(spent_s=self._batch.spent_s)
         slots = {entry: self._slot(entry) for entry in entries}
         steps = self._queue.next_quanta(entries)
         if steps:
@@ -47,20 +46,14 @@ class Rounds:
                 [slots[entry] for entry, _ in steps], [quantum.samples for _, quantum in steps]
             )
             for b, (entry, quantum) in enumerate(steps):
-                compute_ms += self._decode(entry, row(outputs, b), quantum)
+                stats.compute_ms += self._decode(entry, row(outputs, b), quantum)
         ending = self._queue.ending(entries)[:MAX_TAILS]
         if ending:
             outputs = self._batch.finish([slots[entry] for entry in ending])
             for b, entry in enumerate(ending):
-                final_ms += self._decode(entry, row(outputs, b))
-        stats = RoundStats(
-            steps=len(steps),
-            tails=len(ending),
-            seconds=perf_counter() - began,
-            compute_ms=compute_ms,
-            final_ms=final_ms,
-            spent_s=self._batch.spent_s,
-        )
+                stats.final_ms += self._decode(entry, row(outputs, b))
+        stats.steps, stats.tails = len(steps), len(ending)
+        stats.seconds = perf_counter() - began
         self._queue.end_round(entries, stats)
         self._batch.spent_s.clear()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -61,9 +61,9 @@ class DispatchStats(Occupancy):
     spent_s: Mapping[str, float]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass
 class RoundStats:
-    """One round.
+    """One round, counted as it is computed.
 
     Attributes:
         steps: quanta that were computed.
@@ -74,20 +74,19 @@ class RoundStats:
         spent_s: seconds, by what they were spent on.
     """
 
-    steps: int
-    tails: int
-    seconds: float
-    compute_ms: Sequence[float]
-    final_ms: Sequence[float]
-    spent_s: Mapping[str, float]
+    steps: int = 0
+    tails: int = 0
+    seconds: float = 0.0
+    compute_ms: list[float] = field(default_factory=list)
+    final_ms: list[float] = field(default_factory=list)
+    spent_s: Mapping[str, float] = field(default_factory=dict)
 
 
 class Meter:
     """Counts and latencies in bounded memory; the caller holds a lock.
 
     >>> meter = Meter()
-    >>> meter.record(RoundStats(
-    ...     steps=2, tails=0, seconds=0.1, compute_ms=[3.0, 4.0], final_ms=[], spent_s={}))
+    >>> meter.record(RoundStats(steps=2, compute_ms=[3.0, 4.0]))
     >>> latency_percentiles(*meter.windows())
     {'compute_p50_ms': 3.5, 'compute_p98_ms': 3.98, 'final_p50_ms': None, 'final_p98_ms': None}
     """

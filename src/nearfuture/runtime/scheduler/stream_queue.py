@@ -24,7 +24,7 @@ from nearfuture.runtime.scheduler.stats import (
 class StreamQueue:
     """The entries of all open streams, behind one lock; nothing slow is done while it is held.
 
-    Callers bring quanta (`enqueue`, `leave`); the engine's thread takes rounds (`next_round`,
+    Callers bring quanta (`enqueue`); the engine's thread takes rounds (`next_round`,
     `next_quanta`, `ending`, `end_round`).
 
     Args:
@@ -116,8 +116,8 @@ class StreamQueue:
                 entry.end = end
                 self._queue(entry)
 
-    def leave(self, entry: QueueEntry) -> None:
-        """A stream is closed: nothing of it is computed any more."""
+    def release(self, entry: QueueEntry) -> None:
+        """Nothing of a stream is computed any more: another one may take its place."""
         with self._changed:
             self._release(entry)
             self._changed.notify()
@@ -190,11 +190,6 @@ class StreamQueue:
         """The entries whose tail is next, also where the stream has ended just now."""
         with self._changed:
             return [entry for entry in entries if entry.needs_only_tail]
-
-    def release(self, entry: QueueEntry) -> None:
-        """The tail of a stream has been computed: another stream may take its place."""
-        with self._changed:
-            self._release(entry)
 
     def fail(self, entry: QueueEntry, error: BaseException) -> None:
         """End a stream with an error, and deliver that; only its first error counts."""

@@ -1,8 +1,6 @@
-"""`nearfuture demo`: recordings played live to every budget, then budgets compared."""
+"""`nearfuture demo`: recordings played live to every budget, then the budgets evaluated."""
 
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,87 +14,27 @@ from nearfuture.cli.console import Console
 from nearfuture.cli.playback import in_real_time, styled
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from nearfuture.data import Cut
     from nearfuture.runtime import Model
-    from nearfuture.text import ErrorRate
 
 _LIVE_CLIPS = ("jackson-09256.flac", "theo-48950.flac", "flite-rms-3602.flac")
 _QUANTUM_MS = 40
-_BIDIRECTIONAL = "bidirectional"
+_MODEL, _TWIN = "digits", "digits-bidirectional"
 _INTRODUCTION = (
     "Each recording is played in real time to one model under every budget, and to its "
     "bidirectional twin. A budget is the longest time from a sound to its final text; the twin "
     "waits for the end of the recording. Bold text is final, dim text may still change."
 )
 _LEGEND = (
-    "τ (lookahead): frames of 40 ms that the model waits for. Latency, worst case: a window of "
-    "25 ms + 30 ms of stacking + τ × 40 ms; audio of other rates than 8 kHz adds up to 5 ms of "
-    "resampling. First word: how long after its end (as the twin aligns it) it is final, "
-    "computing included, median. Last text: after the last sample, median. Compute: of one "
-    "quantum of 40 ms, 99th percentile. So few words compare speed; they decide nothing about "
-    "errors."
+    "τ (lookahead): frames of 40 ms that the model waits for. Audio of other rates than 8 kHz adds "
+    "up to 5 ms of resampling. So few words compare delays; they decide nothing about errors."
 )
 _MORE = (
     "For the whole test set of real recordings, with the extra [train] of README:\n"
     "  export NEARFUTURE_CORPORA=corpora\n"
     "  nearfuture data fetch fsdd\n"
-    f"  python -m recipes.digits evaluate --twin digits-{_BIDIRECTIONAL}"
+    f"  python -m recipes.digits evaluate --twin {_TWIN}"
 )
-
-
-@dataclass(frozen=True)
-class _Clip:
-    """A recording (n,) at a rate, its text and its speaker."""
-
-    samples: "NDArray[np.float32]"
-    rate: int
-    text: str
-    speaker: str
-
-    @property
-    def ms(self) -> float:
-        return 1000 * len(self.samples) / self.rate
-
-    def quanta(self) -> "Iterator[NDArray[np.float32]]":
-        size = self.rate * _QUANTUM_MS // 1000
-        for start in range(0, len(self.samples), size):
-            yield self.samples[start : start + size]
-
-
-@dataclass
-class _Figures:
-    """What one model did with one set of clips; times in ms, one of each per clip."""
-
-    words: "ErrorRate"
-    first_word_ms: list[float] = field(default_factory=list)
-    final_ms: list[float] = field(default_factory=list)
-    quantum_ms: list[float] = field(default_factory=list)
-
-    def add(self, clip: _Clip, text: str, *, first_word_ms: float, final_ms: float) -> None:
-        """Add the transcript of a clip, and its delays."""
-        from nearfuture.text import word_errors
-
-        self.words += word_errors(clip.text, text)
-        self.first_word_ms.append(first_word_ms)
-        self.final_ms.append(final_ms)
-
-    def row(self, frames: str, latency: str) -> tuple[str, ...]:
-        """The row of the table for a lookahead."""
-        import numpy as np
-
-        compute = "–"
-        if self.quantum_ms:
-            compute = f"{np.percentile(self.quantum_ms, 99):.1f} ms"
-        return (
-            frames,
-            latency,
-            f"{np.median(self.first_word_ms):+.0f} ms",
-            f"{np.median(self.final_ms):.1f} ms",
-            f"{100 * self.words.rate:.1f}",
-            compute,
-        )
 
 
 def demo() -> None:
@@ -104,35 +42,22 @@ def demo() -> None:
     from nearfuture.runtime import load
 
     console = Console()
-    with as_file(files("nearfuture") / "assets" / "samples") as folder:
-        people = _bundled(folder / "people")
-        synthetic = _bundled(folder)
-    twin = load(f"digits-{_BIDIRECTIONAL}")
-
+    twin = load(_TWIN)
     console.print(_INTRODUCTION)
-    for name in _LIVE_CLIPS:
-        clip = people.get(name) or synthetic[name]
-        console.print()
-        console.rule(f"{clip.speaker}: {clip.ms / 1000:.1f} s, “{clip.text}”")
-        _play(clip, _models(clip.rate), twin, console)
-
-    console.print()
-    _compare("six people, one never heard in training (theo)", list(people.values()), twin, console)
-    console.print()
-    _compare("four synthetic voices", list(synthetic.values()), twin, console)
-    console.print(_LEGEND, _MORE, sep="\n\n")
+    with as_file(files("nearfuture") / "assets" / "samples") as folder:
+        cuts = _cuts(folder / "people") | _cuts(folder)
+        for name in _LIVE_CLIPS:
+            _play(cuts[name], twin, console)
+        console.print("\nSix people, one never heard in training (theo), and four synthetic voices")
+        _evaluate(list(cuts.values()), console)
+    console.print(Text(f"\n{_LEGEND}\n\n{_MORE}"))
 
 
-def _bundled(folder: Path) -> dict[str, _Clip]:
-    """Read the clips of a folder, by file name, as its manifest lists them."""
+def _cuts(folder: Path) -> "dict[str, Cut]":
+    """Read the manifest of a folder: its recordings by file name."""
     from nearfuture.data import read_source
 
-    clips = {}
-    for cut in read_source(folder / "manifest.tsv").cuts:
-        audio = cut.read()
-        speaker = cut.speaker or cut.fields["voice"]
-        clips[cut.path.name] = _Clip(audio.samples, audio.rate, cut.text, speaker)
-    return clips
+    return {cut.path.name: cut for cut in read_source(folder / "manifest.tsv").cuts}
 
 
 def _models(rate: int) -> "dict[str, Model]":
@@ -141,32 +66,29 @@ def _models(rate: int) -> "dict[str, Model]":
     from nearfuture.runtime import load
 
     resampler_ms = LiveResampler(rate, 8000).right_ms
-    models = [
-        load("digits", budget_ms=latency.worst_ms + resampler_ms)
-        for latency in load("digits").budgets.values()
-    ]
-    return {f"{_worst_ms(model, rate):g} ms": model for model in models}
+    budgets = [budget.worst_ms + resampler_ms for budget in load(_MODEL).budgets.values()]
+    return {f"{budget_ms:g} ms": load(_MODEL, budget_ms=budget_ms) for budget_ms in budgets}
 
 
-def _worst_ms(model: "Model", rate: int) -> float:
-    latency = model.latency(rate)
-    assert latency is not None
-    return latency.worst_ms
-
-
-def _play(clip: _Clip, models: Mapping[str, "Model"], twin: "Model", console: Console) -> None:
-    """Stream a clip to all models in real time, a line each; the final lines stay."""
-    streams = {name: model.stream(rate=clip.rate) for name, model in models.items()}
-    texts = dict.fromkeys((*streams, _BIDIRECTIONAL), Text())
+def _play(cut: "Cut", twin: "Model", console: Console) -> None:
+    """Stream a recording to all models in real time, a line each; the final lines stay."""
+    audio = cut.read()
+    speaker = cut.speaker or cut.fields["voice"]
+    console.print()
+    console.rule(f"{speaker}: {audio.seconds:.1f} s, “{cut.text}”")
+    streams = {name: model.stream(rate=audio.rate) for name, model in _models(audio.rate).items()}
+    texts = dict.fromkeys((*streams, "bidirectional"), Text())
+    quantum = audio.rate * _QUANTUM_MS // 1000
+    blocks = (audio.samples[at : at + quantum] for at in range(0, len(audio.samples), quantum))
     with Live(console=console, auto_refresh=False) as screen:
-        for quantum in in_real_time(clip.quanta(), clip.rate):
+        for block in in_real_time(blocks, audio.rate):
             for name, stream in streams.items():
-                for event in stream.accept(quantum):
+                for event in stream.accept(block):
                     texts[name] = styled(event)
             screen.update(_lanes(texts), refresh=True)
         for name, stream in streams.items():
             texts[name] = Text(stream.finish().committed, "bold")
-        texts[_BIDIRECTIONAL] = Text(twin.transcribe(clip.samples, clip.rate).text, "bold")
+        texts["bidirectional"] = Text(twin.transcribe(audio.samples, audio.rate).text, "bold")
         screen.update(_lanes(texts), refresh=True)
 
 
@@ -179,68 +101,14 @@ def _lanes(texts: Mapping[str, Text]) -> Table:
     return table
 
 
-def _compare(name: str, clips: Sequence[_Clip], twin: "Model", console: Console) -> None:
-    table = Table(title=f"{name}: {len(clips)} recordings")
-    table.add_column("τ", justify="right")
-    for column in ("latency", "first word", "last text", "WER %", "compute"):
-        table.add_column(column, justify="right", no_wrap=True)
-    first_word_ends = [_first_word_end_ms(twin, clip) for clip in clips]
-    models = _models(max(clip.rate for clip in clips))
-    for model in track(models.values(), description="streaming", console=console, transient=True):
-        figures = _stream(model, clips, first_word_ends)
-        latency = f"{_worst_ms(model, model.rate):g} ms"
-        table.add_row(*figures.row(str(model.budget.frames), latency))
-    table.add_row(*_offline(twin, clips, first_word_ends).row("∞", "the end"))
-    console.print(table)
+def _evaluate(cuts: "Sequence[Cut]", console: Console) -> None:
+    """Print errors and delays of every budget, as `nearfuture evaluate` does."""
+    from nearfuture.evaluation import evaluate_bundles
+    from nearfuture.evaluation.table import notes, tables
 
-
-def _first_word_end_ms(twin: "Model", clip: _Clip) -> float:
-    """Find the end of the first word by forced alignment."""
-    from nearfuture.decoding import align_words
-
-    words = align_words(
-        twin.log_probs(clip.samples, clip.rate),
-        clip.text,
-        twin.manifest.vocabulary,
-        frame_ms=twin.manifest.frame_ms,
-        centre_ms=twin.manifest.centre_ms,
-    )
-    return words[0].end_ms
-
-
-def _stream(model: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[float]) -> _Figures:
-    """Feed quantum by quantum, timing each; audio time counts as if it were played."""
-    from nearfuture.text import ErrorRate
-
-    figures = _Figures(ErrorRate())
-    for clip, end_ms in zip(clips, first_word_ends, strict=True):
-        stream = model.stream(rate=clip.rate)
-        committed = []  # each text, and the ms at which it was there
-        played = 0
-        for quantum in clip.quanta():
-            began = time.perf_counter()
-            events = stream.accept(quantum)
-            took = 1000 * (time.perf_counter() - began)
-            figures.quantum_ms.append(took)
-            played += len(quantum)
-            committed += [(event.committed, 1000 * played / clip.rate + took) for event in events]
-        began = time.perf_counter()
-        text = stream.finish().committed
-        took = 1000 * (time.perf_counter() - began)
-        committed.append((text, clip.ms + took))
-        first_word = text.partition(" ")[0]
-        first_ms = next(ms for prefix, ms in committed if prefix.startswith(first_word))
-        figures.add(clip, text, first_word_ms=first_ms - end_ms, final_ms=took)
-    return figures
-
-
-def _offline(twin: "Model", clips: Sequence[_Clip], first_word_ends: Sequence[float]) -> _Figures:
-    from nearfuture.text import ErrorRate
-
-    figures = _Figures(ErrorRate())
-    for clip, end_ms in zip(clips, first_word_ends, strict=True):
-        began = time.perf_counter()
-        text = twin.transcribe(clip.samples, clip.rate).text
-        took = 1000 * (time.perf_counter() - began)
-        figures.add(clip, text, first_word_ms=clip.ms + took - end_ms, final_ms=took)
-    return figures
+    progress = track(cuts, "streaming", console=console, transient=True)
+    evaluation = evaluate_bundles(_MODEL, _TWIN, progress)
+    summary = evaluation.summary("utterance")
+    console.print(*tables(evaluation, summary))
+    for note in notes(evaluation, summary):
+        console.print(Text(note))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import re
+import tomllib
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from nearfuture.data.cut import Cut
 from nearfuture.data.sources import folder
@@ -15,7 +17,6 @@ from nearfuture.data.sources.builder import SourceBuilder
 from nearfuture.data.sources.plain_text import decoded, lines, read_text
 from nearfuture.error import NearfutureError
 
-_DEBIAN = "http://deb.debian.org/debian/pool/main/a/asterisk-core-sounds"
 _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -128,111 +129,20 @@ def _read_prompts(path: Path, builder: SourceBuilder) -> None:
             builder.add(Cut(name="", path=file, text=prompt, speaker="allison"))
 
 
-def _librispeech(part: str, hours: float, megabytes: int, md5: str) -> PublicCorpus:
-    return PublicCorpus(
-        name=f"librispeech-{part}",
-        about="English audiobooks",
-        hours=hours,
-        megabytes=megabytes,
-        licence="CC BY 4.0",
-        rate=16000,
-        archives=(
-            Archive(
-                url=f"https://www.openslr.org/resources/12/{part}.tar.gz",
-                name=f"{part}.tar.gz",
-                checksum=f"md5:{md5}",
-            ),
-        ),
-        read=folder.read,
-    )
+_READERS = {
+    "fsdd": _read_fsdd,
+    "prompts": _read_prompts,
+    "speech-commands": _read_speech_commands,
+}
+"""The corpora that have a layout of their own; the others have LibriSpeech's."""
 
 
-_ALL = (
-    PublicCorpus(
-        name="fsdd",
-        about="Free Spoken Digit Dataset: English digits, 6 speakers",
-        hours=0.36,
-        megabytes=20,
-        licence="CC BY-SA 4.0",
-        rate=8000,
-        archives=(
-            # GitHub makes this archive when asked, and publishes no checksum of it.
-            Archive(
-                url="https://github.com/Jakobovski/free-spoken-digit-dataset/archive/refs/tags/"
-                "v1.0.10.tar.gz",
-                name="free-spoken-digit-dataset-1.0.10.tar.gz",
-            ),
-        ),
-        read=_read_fsdd,
-    ),
-    PublicCorpus(
-        name="prompts",
-        about="English telephone prompts of Asterisk, one speaker",
-        hours=0.42,
-        megabytes=18,
-        licence="CC BY-SA 3.0",
-        rate=8000,
-        archives=(
-            Archive(
-                url=f"{_DEBIAN}/asterisk-core-sounds-en-wav_1.6.1-1_all.deb",
-                name="asterisk-core-sounds-en-wav_1.6.1-1_all.deb",
-                checksum="sha256:2be3ea287d83299d143815fa804f11179a75b7affd4a758b98b55f5afc18a35d",
-            ),
-            Archive(  # the texts
-                url=f"{_DEBIAN}/asterisk-core-sounds-en_1.6.1-1_all.deb",
-                name="asterisk-core-sounds-en_1.6.1-1_all.deb",
-                checksum="sha256:973e797d28e37fa6ca3c0a9d6fa717e77cf1268ae916bf09fd3503113cdffa50",
-            ),
-        ),
-        read=_read_prompts,
-    ),
-    PublicCorpus(
-        name="speech-commands",
-        about="Speech Commands 0.02: 35 English words, 2,618 speakers",
-        hours=29,
-        megabytes=2429,
-        licence="CC BY 4.0",
-        rate=16000,
-        archives=(
-            Archive(
-                url="https://storage.googleapis.com/download.tensorflow.org/data/"
-                "speech_commands_v0.02.tar.gz",
-                name="speech_commands_v0.02.tar.gz",
-                checksum="sha256:af14739ee7dc311471de98f5f9d2c9191b18aedfe957f4a6ff791c709868ff58",
-            ),
-        ),
-        read=_read_speech_commands,
-    ),
-    PublicCorpus(
-        name="mini-librispeech",
-        about="English audiobooks, a small part for training and validation",
-        hours=7,
-        megabytes=458,
-        licence="CC BY 4.0",
-        rate=16000,
-        archives=(
-            Archive(
-                url="https://www.openslr.org/resources/31/train-clean-5.tar.gz",
-                name="train-clean-5.tar.gz",
-                checksum="md5:5df7d4e78065366204ca6845bb08f490",
-            ),
-            Archive(
-                url="https://www.openslr.org/resources/31/dev-clean-2.tar.gz",
-                name="dev-clean-2.tar.gz",
-                checksum="md5:6d7ab67ac6a1d2c993d050e16d61080d",
-            ),
-        ),
-        read=folder.read,
-    ),
-    # The sums of https://www.openslr.org/resources/12/md5sum.txt.
-    _librispeech("dev-clean", 5.4, 337, "42e2234ba48799c1f50f24a7926300a1"),
-    _librispeech("dev-other", 5.3, 314, "c8d0bcc9cca99d4f8b62fcc847357931"),
-    _librispeech("test-clean", 5.4, 346, "32fa31d27d2e1cad72775fee3f4849a9"),
-    _librispeech("test-other", 5.1, 328, "fb5a50374b501bb3bac4815ee91d3135"),
-    _librispeech("train-clean-100", 100.6, 6387, "2a93770f6d5c6c964bc36631d331a522"),
-    _librispeech("train-clean-360", 363.6, 23000, "c0e676e450a7ff2f54aeade5171606fa"),
-    _librispeech("train-other-500", 496.7, 30000, "d1a0fd59409feb2c614ce4d30c387708"),
-)
+def _corpus(name: str, row: dict[str, Any]) -> PublicCorpus:
+    archives = tuple(Archive(**archive) for archive in row.pop("archives"))
+    reader = _READERS.get(name, folder.read)
+    return PublicCorpus(name=name, archives=archives, read=reader, **row)
 
-CORPORA = {corpus.name: corpus for corpus in _ALL}
-"""All public corpora, by name."""
+
+_CATALOGUE = Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8")
+CORPORA = {name: _corpus(name, row) for name, row in tomllib.loads(_CATALOGUE).items()}
+"""All public corpora of `catalogue.toml`, by name."""

@@ -17,18 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NamedRecording:
-    """A recording that is not opened yet; `stem` names the files for it."""
+    """A recording that is not opened yet; the names of its output files begin with `stem`."""
 
     name: str
     stem: str
 
     @property
-    def called(self) -> str:
-        """Its name in messages."""
+    def label(self) -> str:
+        """The recording's name in messages."""
         return "standard input" if self.name == "-" else self.name
 
     def reader(self) -> "AudioReader":
-        """Open it; a context manager.
+        """Open the recording; a context manager.
 
         Raises:
             AudioError: as `nearfuture.audio.open_audio`.
@@ -45,11 +45,11 @@ class NamedRecording:
 
 
 def named_recordings(names: Sequence[str]) -> tuple[list[NamedRecording], list[str]]:
-    """What is meant, each once and in order, and a line for each name that means nothing.
+    """The recordings, each once and in order, and an error message for each name without any.
 
     Args:
-        names: files; folders, for the recordings below them; patterns that the shell has left as
-            they are; `-`, standard input.
+        names: files; folders, for the recordings below them; patterns that the shell has not
+            expanded; `-`, standard input.
 
     Raises:
         NearfutureError: a name is a misspelt option rather than a file.
@@ -64,20 +64,20 @@ def named_recordings(names: Sequence[str]) -> tuple[list[NamedRecording], list[s
     failures: list[str] = []
     for name in names:
         try:
-            paths += _meant(name)
+            paths += _expanded(name)
         except NearfutureError as error:
             failures.append(str(error))
     paths = list(dict.fromkeys(paths))
-    called = stems([Path(path) for path in paths if path != "-"])
+    by_path = stems([Path(path) for path in paths if path != "-"])
     return [
-        NamedRecording(path, "stdin" if path == "-" else called[Path(path)]) for path in paths
+        NamedRecording(path, "stdin" if path == "-" else by_path[Path(path)]) for path in paths
     ], failures
 
 
 def stems(paths: Iterable[Path]) -> dict[Path, str]:
-    """What to call the files for each recording: its name, and the folders that tell them apart.
+    """The stem of each recording's output files: its name, and the folders that distinguish it.
 
-    Where only the suffix tells two apart, it stays.
+    Where only the suffix distinguishes two recordings, it stays.
     """
     paths = list(dict.fromkeys(paths))
     if not paths:
@@ -92,33 +92,33 @@ def stems(paths: Iterable[Path]) -> dict[Path, str]:
     }
 
 
-def _meant(name: str) -> list[str]:
+def _expanded(name: str) -> list[str]:
     if name == "-" or os.path.isfile(name):
         return [name]
     if os.path.isdir(name):
-        if found := _below(Path(name)):
-            return found
+        if below := _below(Path(name)):
+            return below
         raise NearfutureError(
             f"{name} has no recordings in it (.wav, .flac, .ogg, .mp3 and others)", code="not_found"
         )
     if glob.has_magic(name) and not os.path.lexists(name):
         matching = sorted(glob.glob(name, recursive=True))
         if matching:
-            return [one for match in matching for one in _meant(match)]
+            return [path for match in matching for path in _expanded(match)]
         raise NearfutureError(f"no file matches {name}", code="not_found")
     return [name]  # a pipe, or whatever opening it says
 
 
 def _below(folder: Path) -> list[str]:
-    """The recordings below a folder, by name; what is hidden is left alone."""
+    """The recordings below a folder, by name; hidden files and folders are ignored."""
     from nearfuture.data.sources import AUDIO
 
-    found = []
+    paths = []
     for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(one for one in folders if not one.startswith("."))
-        found += [
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        paths += [
             str(Path(parent) / file)
             for file in sorted(files)
             if not file.startswith(".") and Path(file).suffix.lower() in AUDIO
         ]
-    return found
+    return paths

@@ -135,19 +135,19 @@ class _Run:
         """Stream a recording in real time."""
         blocks = reader.blocks(reader.rate * _CHUNK_MS // 1000)
         audio = _InterruptibleAudio(reader, blocks, self.stop)
-        _play(self.model, audio, Console(), title=recording.called)
+        _play(self.model, audio, Console(), title=recording.label)
         self._summarise(recording, audio)
 
     def _summarise(self, recording: NamedRecording, audio: "_InterruptibleAudio") -> None:
         """Report what the text does not show."""
         if self.stop.is_set():
-            self._report(f"stopped at {clock(audio.seconds)} of {recording.called}")
+            self._report(f"stopped at {clock(audio.seconds)} of {recording.label}")
         elif audio.error is not None:
             self.fail(_with_name(recording, audio.error))
         elif audio.reader.damage is not None:
-            self.fail(audio.reader.damage.sentence(recording.called))
+            self.fail(audio.reader.damage.sentence(recording.label))
         elif audio.utterances == 0 and not self.quiet:
-            self._report(f"{recording.called}: no words were recognised")
+            self._report(f"{recording.label}: no words were recognised")
 
     def _report(self, message: str) -> None:
         self.progress.make_room(stderr=True)
@@ -200,8 +200,8 @@ class _InterruptibleAudio:
 
 
 def _with_name(recording: NamedRecording, error: NearfutureError) -> str:
-    message = explain(error).replace("<stdin>", recording.called)
-    return message if recording.called in message else f"{recording.called}: {message}"
+    message = explain(error).replace("<stdin>", recording.label)
+    return message if recording.label in message else f"{recording.label}: {message}"
 
 
 def _play(model: "Model", audio: _InterruptibleAudio, console: Console, *, title: str) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import statistics
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import numpy as np
 from nearfuture.audio import AudioError
 from nearfuture.audio.mixdown import QUIETEST, Mixdown
 from nearfuture.audio.probe import SHORT_S, Probe, first_sound, probe
-from nearfuture.data.cut import SPLITS, Cut, CutError, Skipped
+from nearfuture.data.cut import SPLITS, Cut, CutError
 from nearfuture.data.filter import CutFilter, silent
 from nearfuture.data.report import CorpusIssue, CorpusReport
 from nearfuture.data.sources import Source, read_source
@@ -80,7 +79,15 @@ def check(
     _alike_names(cuts, issues)
     _shared(cuts, issues)
     _unused(cuts, issues)
-    return _report(source, cuts, skipped, files, issues)
+    used = [file for cut in cuts if isinstance(file := files[cut.path], _AudioFile)]
+    return CorpusReport(
+        path=source.path,
+        rows=len(source.cuts) + len(source.skipped),
+        cuts=tuple(cuts),
+        skipped=tuple(skipped),
+        channels=dict(sorted(Counter(file.probe.channels for file in used).items())),
+        issues=issues.all(),
+    )
 
 
 @dataclass(frozen=True)
@@ -103,36 +110,6 @@ class _Issues:
             for (kind, wrong), examples in self._examples.items()
         ]
         return tuple(sorted(issues, key=lambda issue: not issue.wrong))
-
-
-def _report(
-    source: Source,
-    cuts: Sequence[Cut],
-    skipped: Sequence[Skipped],
-    files: Mapping[Path, _AudioFile | AudioError],
-    issues: _Issues,
-) -> CorpusReport:
-    seconds = [cut.duration_s or 0.0 for cut in cuts]
-    splits: dict[str, list[float]] = defaultdict(list)
-    for cut, duration_s in zip(cuts, seconds, strict=True):
-        splits[cut.split].append(duration_s)
-    used = [file for cut in cuts if isinstance(file := files[cut.path], _AudioFile)]
-    return CorpusReport(
-        path=source.path,
-        rows=len(source.cuts) + len(source.skipped),
-        cuts=tuple(cuts),
-        skipped=tuple(skipped),
-        seconds=sum(seconds),
-        shortest_s=min(seconds, default=0.0),
-        median_s=statistics.median(seconds) if seconds else 0.0,
-        longest_s=max(seconds, default=0.0),
-        rates=_counted(file.probe.rate for file in used),
-        channels=_counted(file.probe.channels for file in used),
-        splits={name: (len(each), sum(each)) for name, each in sorted(splits.items())},
-        speakers=len({cut.speaker for cut in cuts if cut.speaker}),
-        symbols="".join(sorted({character for cut in cuts for character in cut.text})),
-        issues=issues.all(),
-    )
 
 
 def _file(
@@ -273,7 +250,3 @@ def _unused(cuts: Sequence[Cut], issues: _Issues) -> None:
             if cut.split not in SPLITS:
                 reason = f"its split is {cut.split!r}" if cut.split else "it has no split"
                 issues.add(UNUSED, cut.name, reason, wrong=False)
-
-
-def _counted(values: Iterable[int]) -> dict[int, int]:
-    return dict(sorted(Counter(values).items()))

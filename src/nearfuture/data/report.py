@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import statistics
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,15 +46,7 @@ class CorpusReport:
         rows: all that it lists, usable or not.
         cuts: those whose audio can be read, with their durations and rates.
         skipped: what trainings skip: the other rows, and cuts that the `CutFilter` rejects.
-        seconds: of all cuts.
-        shortest_s: the shortest cut in seconds; 0 where there is none.
-        median_s: the median.
-        longest_s: the longest.
-        rates: samples per second → number of cuts.
         channels: channels of the file → number of cuts.
-        splits: split → number of cuts and their seconds.
-        speakers: how many are named.
-        symbols: every character of the texts.
         issues: what is wrong first, then what is worth knowing.
     """
 
@@ -60,16 +54,55 @@ class CorpusReport:
     rows: int
     cuts: tuple[Cut, ...]
     skipped: tuple[Skipped, ...]
-    seconds: float
-    shortest_s: float
-    median_s: float
-    longest_s: float
-    rates: Mapping[int, int]
     channels: Mapping[int, int]
-    splits: Mapping[str, tuple[int, float]]
-    speakers: int
-    symbols: str
     issues: tuple[CorpusIssue, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The audio of all cuts, in seconds."""
+        return sum(self._durations_s)
+
+    @property
+    def shortest_s(self) -> float:
+        """The shortest cut in seconds; 0 where there is none."""
+        return min(self._durations_s, default=0.0)
+
+    @property
+    def median_s(self) -> float:
+        """The median of the durations in seconds; 0 where there is no cut."""
+        return statistics.median(self._durations_s or [0.0])
+
+    @property
+    def longest_s(self) -> float:
+        """The longest cut in seconds; 0 where there is none."""
+        return max(self._durations_s, default=0.0)
+
+    @property
+    def _durations_s(self) -> list[float]:
+        return [cut.duration_s or 0.0 for cut in self.cuts]
+
+    @property
+    def rates(self) -> dict[int, int]:
+        """Samples per second → number of cuts."""
+        return dict(sorted(Counter(cut.rate or 0 for cut in self.cuts).items()))
+
+    @property
+    def splits(self) -> dict[str, tuple[int, float]]:
+        """Split → number of cuts and their seconds."""
+        durations: dict[str, list[float]] = defaultdict(list)
+        for cut in self.cuts:
+            durations[cut.split].append(cut.duration_s or 0.0)
+        return {name: (len(each), sum(each)) for name, each in sorted(durations.items())}
+
+    @property
+    def speakers(self) -> int:
+        """The number of speakers that are named."""
+        return len({cut.speaker for cut in self.cuts} - {""})
+
+    @property
+    def symbols(self) -> str:
+        """Every character of the texts."""
+        return "".join(sorted({character for cut in self.cuts for character in cut.text}))
 
     @property
     def ok(self) -> bool:

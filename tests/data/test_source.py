@@ -1,5 +1,6 @@
 """Every form in which recordings come, and everything in them that cannot be used, by name."""
 
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.data import corpus_folder, read_source
+from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.error import NearfutureError
 from tests.data.sources import (
     DECOMPOSED,
@@ -493,3 +494,16 @@ def test_reading_a_source_loads_no_torch(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.strip() == "set()", done.stderr
+
+
+def test_a_part_that_is_not_in_its_file_has_one_code(tmp_path: Path) -> None:
+    path = write_audio(tmp_path / "a.wav")
+    for cut, code, error in (
+        (Cut(name="late", path=path, text="a", start_s=5.0, duration_s=1.0), "out_of_range", ""),
+        (Cut(name="gone", path=tmp_path / "b.wav", text="a"), "not_found", "no such file"),
+    ):
+        for use in (cut.probed, cut.read):
+            with refuses(code, None, cut.name) as caught:
+                use()
+            assert caught.value.skipped.code == (error or "not in its file")
+            assert pickle.loads(pickle.dumps(caught.value)).skipped == caught.value.skipped

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nearfuture.audio import Audio, AudioError, CutOff, resample
 from nearfuture.audio.probe import SHORT_S, Probe, probe, read_part
-from nearfuture.error import Code, NearfutureError
+from nearfuture.error import NearfutureError
 
 SkipCode = Literal[
     "no such file",
@@ -68,15 +68,11 @@ class Skipped:
         return f"{self.name}: {self.reason}"
 
 
-_CODES: dict[SkipCode, Code] = {
-    "no such file": "not_found",
-    "cannot be read": "damaged",
-    "cut off": "damaged",
-    "not in its file": "out_of_range",
-    "too long": "out_of_range",
-    "too short for its text": "out_of_range",
+_SKIP_CODES: dict[str, SkipCode] = {
+    "out_of_range": "not in its file",
+    "not_found": "no such file",
 }
-"""What is wrong with a cut, in the words of all errors."""
+"""What the codes of errors about a file mean for a cut; all others: it cannot be read."""
 
 
 class CutError(NearfutureError):
@@ -86,10 +82,10 @@ class CutError(NearfutureError):
         skipped: names the cut and the reason.
     """
 
-    code = "unsupported"
+    code = "out_of_range"
 
     def __init__(self, skipped: Skipped) -> None:
-        super().__init__(str(skipped), code=_CODES.get(skipped.code))
+        super().__init__(str(skipped))
         self.skipped = skipped
 
 
@@ -196,13 +192,13 @@ class Cut:
 
     def unreadable(self, error: AudioError) -> CutError:
         """What an error about the file means for this cut; the file is not named twice."""
-        code: SkipCode = "cut off" if isinstance(error, CutOff) else "cannot be read"
+        skip_code = _SKIP_CODES.get(error.code, "cannot be read")
         reason = str(error)
-        return self._error(code, reason.removeprefix(f"{self.path} ") if self._whole else reason)
-
-    @property
-    def _whole(self) -> bool:
-        return str(self.path) in self.name
+        if str(self.path) in self.name:
+            reason = reason.removeprefix(f"{self.path} ")
+        unreadable = self._error("cut off" if isinstance(error, CutOff) else skip_code, reason)
+        unreadable.code = error.code
+        return unreadable
 
     def _error(self, code: SkipCode, reason: str) -> CutError:
         return CutError(Skipped(self.name, code, reason))

@@ -26,14 +26,14 @@ _ASF = "Windows Media"
 
 
 @dataclass(frozen=True)
-class Link:
+class ChainedDecoder:
     """A decoder, and why samples are missing behind its own."""
 
     decoder: Decoder
     damage: Damage | None = None
 
 
-def open_decoders(source: AudioInput, stack: ExitStack) -> list[Link]:
+def open_decoders(source: AudioInput, stack: ExitStack) -> list[ChainedDecoder]:
     """Find out what a recording is, and open the decoders that read it.
 
     Args:
@@ -46,7 +46,7 @@ def open_decoders(source: AudioInput, stack: ExitStack) -> list[Link]:
     if not source.file.seekable():
         piped = open_pipe(source)
         if not isinstance(piped, bytes):
-            return [Link(piped)]
+            return [ChainedDecoder(piped)]
         source = source.to_disk(piped, stack)
     source.file.seek(0)
     head = source.file.read(LONGEST)
@@ -58,7 +58,7 @@ def open_decoders(source: AudioInput, stack: ExitStack) -> list[Link]:
     form = _form(source.file, head)
     if form in DEMUXERS:
         return [_open_container(source, form, stack)]
-    chain: list[Link] = []
+    chain: list[ChainedDecoder] = []
     for member in members(source.file, form):
         try:
             decoder = _open_member(source.file, member)
@@ -83,7 +83,7 @@ def open_decoders(source: AudioInput, stack: ExitStack) -> list[Link]:
                 )
                 chain[-1] = replace(chain[-1], damage=damage)
                 break
-        chain.append(Link(decoder, member.damage))
+        chain.append(ChainedDecoder(decoder, member.damage))
     return chain
 
 
@@ -106,7 +106,7 @@ def _open_member(file: BinaryIO, member: Member) -> Decoder:
     return PcmDecoder(cast(BinaryIO, window), member.wav, member.end - member.begin)
 
 
-def _open_container(source: AudioInput, form: str, stack: ExitStack) -> Link:
+def _open_container(source: AudioInput, form: str, stack: ExitStack) -> ChainedDecoder:
     if not has_media():
         raise AudioError(
             f"{source.name} is {form}, which needs the extra media: pip install "
@@ -120,7 +120,7 @@ def _open_container(source: AudioInput, form: str, stack: ExitStack) -> Link:
     decoder = ContainerDecoder(whole, demuxer=DEMUXERS[form], name=f"{source.name} ({form})")
     stack.callback(decoder.close)
     check_form(source.name, decoder.rate, decoder.channels)
-    return Link(decoder, cut_off_media(source.file) if form == _ASF else None)
+    return ChainedDecoder(decoder, cut_off_media(source.file) if form == _ASF else None)
 
 
 def _not_audio(form: str | None, head: bytes) -> Damage:

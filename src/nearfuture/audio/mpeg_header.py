@@ -28,7 +28,6 @@ class MpegHeader:
         length: Bytes of the frame, its header included.
         samples: Samples of each channel in the frame.
         rate: Samples per second.
-        channels: 1 or 2.
         side_bytes: Length of the side information behind the header (layer III).
         layer: 1, 2 or 3.
         kind: The bits that are the same in every frame of one stream: version, layer and rate.
@@ -37,7 +36,6 @@ class MpegHeader:
     length: int
     samples: int
     rate: int
-    channels: int
     side_bytes: int
     layer: int
     kind: tuple[int, int, int]
@@ -50,8 +48,8 @@ def mpeg_header(data: bytes) -> MpegHeader | None:
     Source: ISO 11172-3 and 13818-3, section 2.4.1.3; MPEG 2.5 is Fraunhofer's extension.
 
     >>> header = mpeg_header(b"\xff\xfb\x90\x64")
-    >>> header.length, header.samples, header.rate, header.channels
-    (417, 1152, 44100, 2)
+    >>> header.length, header.samples, header.rate
+    (417, 1152, 44100)
     >>> mpeg_header(b"RIFF") is None
     True
     """
@@ -71,9 +69,7 @@ def mpeg_header(data: bytes) -> MpegHeader | None:
         length = samples // 8 * 1000 * kbps // rate + padding
     mono = data[3] >> 6 == 3
     side = (17 if mono else 32) if first else (9 if mono else 17)
-    return MpegHeader(
-        length, samples, rate, 1 if mono else 2, side, layer, (version, layer, rate_index)
-    )
+    return MpegHeader(length, samples, rate, side, layer, (version, layer, rate_index))
 
 
 def adts_length(data: bytes) -> int:

@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from nearfuture.audio.decoder import Block
-from nearfuture.audio.decoder_chain import Link, open_decoders
+from nearfuture.audio.decoder_chain import ChainedDecoder, open_decoders
 from nearfuture.audio.error import AudioError, CutOff, Damage
 from nearfuture.audio.input import AudioSource, open_input
 from nearfuture.audio.limits import BLOCK_SAMPLES, check_levels
@@ -63,7 +63,7 @@ class AudioReader:
         mixdown: How the channels are mixed; None before the first block.
     """
 
-    def __init__(self, name: str, chain: list[Link], stack: ExitStack) -> None:
+    def __init__(self, name: str, chain: list[ChainedDecoder], stack: ExitStack) -> None:
         self.name = name
         self._chain, self._stack = chain, stack
         decoders = [link.decoder for link in chain]

@@ -21,12 +21,12 @@ class Reference:
     Attributes:
         cut: The recording; its text is empty where it is beside the recording.
         stem: The stem of the files for it.
-        given: The text that the command line gives instead, or the path of a text file.
+        text_option: The text on the command line instead, or the path of a text file.
     """
 
     cut: "Cut"
     stem: str
-    given: str | None = None
+    text_option: str | None = None
 
     def text(self) -> str:
         """Read the text, normalised.
@@ -36,11 +36,11 @@ class Reference:
         """
         if self.cut.text:
             return self.cut.text
-        if self.given is None:
+        if self.text_option is None:
             return _read_text(self.cut.path.with_suffix(".txt"))
-        if self.given.lower().endswith(".txt") or os.path.isfile(self.given):
-            return _read_text(Path(self.given))
-        return _normalised(self.given, "`text`")
+        if self.text_option.lower().endswith(".txt") or os.path.isfile(self.text_option):
+            return _read_text(Path(self.text_option))
+        return _normalised(self.text_option, "`text`")
 
 
 def references(

@@ -8,14 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, TaskID
 from rich.table import Table
 from rich.text import Text
 
@@ -261,7 +254,6 @@ def _symbols(vocabulary: str) -> str:
     if not vocabulary:
         raise NearfutureError(
             "a vocabulary has at least one character; name a model, or write it",
-            code="invalid",
             parameter="vocabulary",
         )
     if any(mark in vocabulary for mark in "/\\") or vocabulary.endswith(".zip"):
@@ -276,17 +268,10 @@ def _symbols(vocabulary: str) -> str:
 @contextmanager
 def _progress() -> Iterator[Callable[[str], Callable[[int, int | None], None]]]:
     """Progress bars on stderr, one for each task, which disappear at the end."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
     console = Console(stderr=True)
     # A file would only get an empty line.
     disable = not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=disable) as bars:
+    with Progress(console=console, transient=True, disable=disable) as bars:
         tasks: dict[str, TaskID] = {}
 
         def bar(name: str) -> Callable[[int, int | None], None]:

@@ -58,7 +58,6 @@ def named_recordings(names: Sequence[str]) -> tuple[list[NamedRecording], list[s
         if name.startswith("-") and name != "-" and not os.path.lexists(name):
             raise NearfutureError(
                 f"there is no option {name}, and no file of that name: --help lists the options",
-                code="invalid",
             )
     paths: list[str] = []
     failures: list[str] = []

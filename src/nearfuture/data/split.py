@@ -51,7 +51,6 @@ def assign_splits(
             raise NearfutureError(
                 f"{cut.name} has no speaker, so that a split by speaker would be none: name the "
                 f"speakers (`speaker_folders` where folders do), or split at random",
-                code="invalid",
                 parameter="by",
             )
         groups[cut.speaker if by == "speaker" else number].append(number)

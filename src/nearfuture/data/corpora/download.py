@@ -46,9 +46,7 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
     """
     host = urlsplit(url).hostname
     if urlsplit(url).scheme not in ("http", "https") or not host:
-        raise NearfutureError(
-            f"{url} is no address to fetch from: it begins with http or https", code="invalid"
-        )
+        raise NearfutureError(f"{url} is no address to fetch from: it begins with http or https")
     if path.is_file():
         return
     way_out = (

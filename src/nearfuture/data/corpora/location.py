@@ -28,7 +28,6 @@ def corpora_folder(to: Path | None = None) -> Path:
     raise NearfutureError(
         f"where should corpora go? Name a folder with `to`, or set {ENVIRONMENT}, which training "
         f"reads, too",
-        code="invalid",
         parameter="to",
     )
 

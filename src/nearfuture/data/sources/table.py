@@ -55,7 +55,6 @@ def read(path: Path, builder: SourceBuilder) -> None:
                 f"{path} has the columns {', '.join(names) or '(none)'}; it also needs "
                 f"{' and '.join(sorted(missing))}, named in its first line and separated by tabs "
                 f"or commas",
-                code="invalid",
                 parameter="path",
             )
         for row in rows:

@@ -9,7 +9,7 @@ import pytest
 from nearfuture.runtime import Bundle, Engine
 from nearfuture.runtime.cores import physical_cores
 from nearfuture.runtime.engine import row
-from nearfuture.runtime.scheduler.batch import Batch, StatePool, bucket
+from nearfuture.runtime.scheduler.batch import BatchEngine, StatePool, bucket
 from tests.waveform import signals
 
 SPEECH = signals()["speech"]
@@ -86,7 +86,7 @@ def test_slots_come_back(engine: Engine) -> None:
 
 @pytest.mark.parametrize("rows", [17, 33, 40])
 def test_padded_rows_change_no_bit(engine: Engine, rows: int) -> None:
-    batch, single = Batch(engine, 48), engine.start(1)
+    batch, single = BatchEngine(engine, 48), engine.start(1)
     slots = [batch.pool.take() for _ in range(rows)]
     assert bucket(rows) > rows or rows == 40
     for slot in slots:

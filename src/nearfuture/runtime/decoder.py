@@ -22,16 +22,17 @@ class Event:
     """The text of a stream after one more quantum, or at its end.
 
     Attributes:
-        committed: settled text; from event to event it only grows.
+        committed: text that does not change any more; from event to event it only grows.
         provisional: what probably follows, to be shown behind it; empty at the end.
         final: whether the stream has ended.
         audio_ms: how much audio has been computed.
         words: the committed words, with times and confidence.
-        frames: how many frames `committed` has settled; no later word is written in one of them.
-        compute_ms: from the quantum being complete, or the stream being ended, to this event. It
-            says how fast the text came, not what it is: equality leaves it out.
-        utterance: of the stream, counted from 0. Where endpoints divide it, `committed` and `words`
-            are of this utterance; all of them, put one behind another, are the text.
+        frames: how many frames are committed; no later word begins in one of them.
+        compute_ms: from the quantum being complete, or the stream being ended, to this event; it
+            does not count in comparisons.
+        utterance: the number of the utterance, from 0. Where endpoints divide the stream,
+            `committed` and `words` are of this utterance; all utterances, put one behind another,
+            are the text.
         ends: whether this utterance has ended.
         continues: whether it begins in the middle of the last word of the utterance before it.
     """

@@ -60,7 +60,7 @@ class Engine:
             self._leaves = json.loads(metadata["nearfuture.state"])
             self.heads: tuple[int, ...] = tuple(json.loads(metadata["nearfuture.heads"]))
             self.quantum_samples = int(metadata["nearfuture.quantum_samples"])
-        except (KeyError, ValueError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise NearfutureError(
                 f"step.onnx does not describe its own state: {error}", code="damaged"
             ) from error

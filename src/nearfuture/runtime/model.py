@@ -35,7 +35,7 @@ from nearfuture.runtime.transcript import Transcript
 from nearfuture.runtime.transcription import TranscribedUtterance, Transcription
 
 Source = AudioSource | Audio | ArrayLike
-"""A recording as users have it; see `Model.transcribe`."""
+"""A recording in any form that `Model.transcribe` takes."""
 
 _ENDPOINT = Endpoint()
 
@@ -58,15 +58,15 @@ def load(source: str | Path, budget_ms: float | None = None, *, precision: str =
 
 
 class Model:
-    """A model that runs, with its budget chosen. Made by `load`.
+    """A model that is ready to run within its budget; made by `load`.
 
     Args:
-        bundle: the files of it.
+        bundle: the files of the model.
         budget_ms: as for `load`.
         precision: as for `load`.
 
     Attributes:
-        manifest: what the bundle says about itself.
+        manifest: the description of the bundle.
 
     Raises:
         NearfutureError: where no head keeps the budget, or the bundle has no such precision.
@@ -118,7 +118,7 @@ class Model:
     def latency(self, rate: int | None = None) -> Latency | None:
         """The algorithmic latency for audio at `rate`, itemised, the live resampler included.
 
-        None for a bidirectional model: nothing but the end of the recording ends its wait.
+        It is None for a bidirectional model, which waits for the end of the recording.
 
         Raises:
             NearfutureError: where no head keeps the budget at this rate.
@@ -138,7 +138,7 @@ class Model:
 
         Args:
             rate: samples per second of the stream's audio; the model's own unless given.
-            endpoint: divides the text into utterances; it is one, however long, unless given.
+            endpoint: divides the text into utterances; without it the text is one utterance.
             on_log_probs: called after each step with the new log-probabilities of every head.
 
         Raises:
@@ -164,7 +164,7 @@ class Model:
                 `nearfuture.audio.read` gives, or an array of samples: (n,) floating point in
                 [-1, 1] or int16.
             rate: samples per second of an array; the model's own unless given.
-            endpoint: divides the text into utterances; it is one, however long, where this is None.
+            endpoint: divides the text into utterances; where it is None, the text is one utterance.
 
         Raises:
             AudioError: for a file that cannot be read, or not to its end.
@@ -205,12 +205,12 @@ class Model:
     ) -> Iterator[TranscribedUtterance]:
         """The utterances of a recording that comes in blocks, each as soon as it has ended.
 
-        Together they are what `transcribe` gives; how the recording is cut changes nothing, and
-        memory does not grow with its length.
+        All of them are what `transcribe` returns. The sizes of the blocks change nothing, and
+        memory does not grow with the length of the recording.
 
         Args:
             blocks: (n,) floating point in [-1, 1] or int16, one behind another.
-            rate: samples per second of them; the model's own unless given.
+            rate: samples per second of the blocks; the model's own unless given.
             endpoint: as for `transcribe`.
 
         Raises:
@@ -236,15 +236,15 @@ class Model:
             yield _utterance(transcript)
 
     def log_probs(self, samples: ArrayLike, rate: int | None = None) -> NDArray[np.float32]:
-        """The log-probabilities that `transcribe` reads the text of: for decoders and alignments.
+        """The log-probabilities that `transcribe` decodes: for other decoders and for alignment.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16.
             rate: samples per second; the model's own unless given.
 
         Returns:
-            (T, V): T frames, one every `manifest.frame_ms`, and behind the blank the symbols of
-            `manifest.vocabulary`; of a streaming model those of the head that commits.
+            (T, V): T frames, one every `manifest.frame_ms`, with the blank and behind it the symbols
+            of `manifest.vocabulary`; a streaming model's are those of the head that commits.
 
         Raises:
             NearfutureError: for samples of another kind or not finite.

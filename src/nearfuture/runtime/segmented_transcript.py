@@ -15,17 +15,17 @@ from nearfuture.runtime.transcript import Transcript
 class SegmentedTranscript:
     """A transcript that begins anew behind every utterance; a value: `step` returns the next.
 
-    An endpoint divides the one sequence of settled characters in time and changes nothing else: no
-    state is reset, so the utterances, put one behind another, are the text of the whole stream. An
-    utterance behind another begins with a space, unless it goes on with the same word: where the
-    one before was cut at its longest, or by a silence too short to lie between two words. Memory
-    is that of one utterance.
+    An endpoint divides the committed characters in time and changes nothing else: no state is
+    reset, so the utterances, put one behind another, are the text of the whole stream. An utterance
+    begins with a space, unless it is the first or continues the last word of the one before, which
+    was cut at its longest, or by a silence too short to lie between two words. Memory is that of
+    one utterance.
 
     Args:
-        transcript: an empty one.
-        endpoint: when an utterance ends; never unless given.
-        utterance: the number of the utterance at hand, from 0.
-        ends: whether it has ended with the last step; the next step begins the next one.
+        transcript: of a stream that has not begun.
+        endpoint: when an utterance ends; None: never.
+        utterance: the number of the current utterance, from 0.
+        ends: whether it has ended with the last step; the next step begins another one.
 
     >>> from nearfuture.decoding import Detokenizer
     >>> from nearfuture.text import Vocabulary
@@ -51,27 +51,27 @@ class SegmentedTranscript:
 
     @property
     def committed(self) -> str:
-        """The settled text of the utterance at hand."""
+        """The committed text of the current utterance."""
         return self.transcript.committed
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words of the utterance at hand; their times are those of the stream."""
+        """The words of the current utterance; their times are those of the stream."""
         return self.transcript.words
 
     @property
     def continues(self) -> bool:
-        """Whether this utterance begins in the middle of the last word of the one before it."""
+        """Whether it begins in the middle of the last word of the utterance before it."""
         return self.utterance > 0 and bool(self.committed) and not self.committed.startswith(" ")
 
     @property
     def provisional(self) -> str:
-        """What probably follows; nothing behind an utterance that has ended."""
+        """What probably follows; empty behind an utterance that has ended."""
         return "" if self.ends else self.transcript.provisional
 
     @property
     def frames(self) -> int:
-        """Frames of the stream that are settled."""
+        """How many frames of the stream the committing head has decoded."""
         return self.transcript.frames
 
     def step(

@@ -1,4 +1,4 @@
-"""The text of a stream so far: what is settled, and what a faster head predicts behind it."""
+"""The text of a stream so far: what is committed, and what a faster head predicts behind it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,30 @@ from nearfuture.text import BLANK
 _GREEDY = Greedy()
 
 _HEAD_OFFSET_MS = 200.0
-"""How far apart two heads read the same character, at most."""
+"""How far apart two heads write the same character, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transcript:
     """The text of a stream, as a value: `step` returns the next one.
 
-    One head commits; another, which looks less far ahead and is therefore further, gives a
-    provisional tail. Two heads read the same character a few frames apart, mostly later with less
-    future. So the tail is what the other head has read behind the character that was settled
-    last, found by its place in the word, within 200 ms. Where it has not read that one, the tail is
-    what it has read in frames that the committing head has not reached. `committed + provisional`
-    is the text to show.
+    1. One head commits: what it writes is the text for good.
+    2. Another head has less lookahead and is therefore further in time; it previews. It writes the
+       same characters within 200 ms of the committing head, mostly later, for it knows less.
+    3. The provisional tail is what the previewing head has written behind the last committed
+       character, found by its place in the word and its time; where it lacks that character, what
+       it has written in frames that the committing head has not reached.
+
+    The committing head has written "th", the "h" at 400 ms; the previewing head, 320 ms further,
+    "thre", the "h" at 440 ms. Both "h" are behind a "t" and 40 ms apart: they are one character, so
+    the tail is "re". `committed + provisional` is the text to show, "thre".
 
     Attributes:
         detokenizer: of the model.
-        committed: the settled text; it only ever grows, but for `drop_committed`.
-        words: the words of it, with times.
+        committed: the text of the committing head; it only grows, but for `drop_committed`.
+        words: the committed words, with times.
         provisional: the tail, with a space in front where a new word begins.
-        silent_frames: settled frames since the last one with a character that is no space.
+        silent_frames: frames of the committing head since its last character, spaces apart.
     """
 
     detokenizer: Detokenizer
@@ -94,12 +98,12 @@ class Transcript:
 
     @property
     def frames(self) -> int:
-        """Frames that the committing head has read."""
+        """How many frames of the committing head are decoded."""
         return self._commits.frames
 
     @property
     def speech_ms(self) -> float:
-        """From the first of the committed characters to the last frame that is settled."""
+        """From the first committed character to the last frame of the committing head."""
         if not self.words:
             return 0.0
         times = self.detokenizer
@@ -107,12 +111,12 @@ class Transcript:
 
     @property
     def silence_ms(self) -> float:
-        """From the last of the committed characters to the last frame that is settled."""
+        """From the last committed character to the last frame of the committing head."""
         return self.detokenizer.frame_ms * self.silent_frames
 
     @property
     def between_words(self) -> bool:
-        """Whether a space is the last that was settled."""
+        """Whether the last committed character is a space."""
         return bool(self._open) and self.detokenizer.is_space(self._open[-1].index)
 
     def drop_committed(self) -> Transcript:
@@ -185,19 +189,19 @@ class Transcript:
         return round(_HEAD_OFFSET_MS / self.detokenizer.frame_ms)
 
     def _preview_tail(self) -> tuple[Token, ...]:
-        """The tokens of the previewing head behind the settled text."""
-        settled, tail, reached = self._open, self._tail, self.frames
+        """The tokens of the previewing head behind the committed text."""
+        word, tail, reached = self._open, self._tail, self.frames
         if self._previews.frames <= reached:
             return ()
         near = [
             (common, -apart, i + 1)
             for i, token in enumerate(tail)
-            if settled
-            and (apart := abs(token.frame - settled[-1].frame)) <= self._offset_frames
-            and (common := _common_end(settled, tail[: i + 1]))
+            if word
+            and (apart := abs(token.frame - word[-1].frame)) <= self._offset_frames
+            and (common := _common_end(word, tail[: i + 1]))
         ]
         if near:
-            # What it has read earlier, the committing head may still be about to read.
+            # The committing head may still write what the other has written a little earlier.
             _, _, end = max(near)
             return tuple(
                 token for token in tail[end:] if token.frame >= reached - self._offset_frames

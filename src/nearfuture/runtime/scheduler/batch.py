@@ -108,7 +108,7 @@ class StatePool:
         self._newest, self._row = state, rows
 
 
-class Batch:
+class BatchEngine:
     """Gathers states, runs the graphs and scatters the new states; it belongs to one thread.
 
     Args:

@@ -30,7 +30,7 @@ from nearfuture.runtime.cores import physical_cores
 from nearfuture.runtime.decoder import Event
 from nearfuture.runtime.engine import Engine
 from nearfuture.runtime.precision import FLOAT32
-from nearfuture.runtime.scheduler.batch import Batch
+from nearfuture.runtime.scheduler.batch import BatchEngine
 from nearfuture.runtime.scheduler.live_stream import LiveStream
 from nearfuture.runtime.scheduler.queue_entry import Callbacks
 from nearfuture.runtime.scheduler.rounds import Rounds, measure_load
@@ -100,7 +100,7 @@ class Dispatcher:
         engine = Engine(bundle, threads=self.threads, precision=precision)
         self.precision = engine.precision
         self._max_waiting_s = max_waiting_s
-        self._batch = Batch(engine, max_streams)
+        self._batch = BatchEngine(engine, max_streams)
         quantum_s = bundle.manifest.quantum_samples / bundle.manifest.rate
         self._queue = StreamQueue(
             self._batch.pool,
@@ -132,7 +132,7 @@ class Dispatcher:
             on_log_probs: called after each step with the new log-probabilities of every head.
             rate: samples per second of the stream's audio; the model's own unless given.
             budget_ms: worst-case algorithmic latency allowed; the largest lookahead unless given.
-            endpoint: divides the text into utterances; it is one unless given.
+            endpoint: divides the text into utterances; without it the text is one utterance.
 
         Raises:
             Busy: if there are as many streams as there may be, or one more would bring the load

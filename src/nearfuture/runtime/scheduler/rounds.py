@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.runtime.engine import row
-from nearfuture.runtime.scheduler.batch import Batch
+from nearfuture.runtime.scheduler.batch import BatchEngine
 from nearfuture.runtime.scheduler.load import Load
 from nearfuture.runtime.scheduler.queue_entry import Quantum, QueueEntry
 from nearfuture.runtime.scheduler.stats import RoundStats
@@ -32,7 +32,7 @@ class Rounds:
         queue: whose entries are computed.
     """
 
-    def __init__(self, batch: Batch, queue: StreamQueue) -> None:
+    def __init__(self, batch: BatchEngine, queue: StreamQueue) -> None:
         self._batch, self._queue = batch, queue
 
     def run(self, entries: Sequence[QueueEntry]) -> None:
@@ -92,7 +92,7 @@ class Rounds:
             spent_s["deliver"] += perf_counter() - began
 
 
-def measure_load(batch: Batch, slots: int, *, quantum_s: float) -> Load:
+def measure_load(batch: BatchEngine, slots: int, *, quantum_s: float) -> Load:
     """The load that batches are on this machine, from rounds of several sizes, timed.
 
     ONNX Runtime also takes its memory for the largest of them here, and not while people wait.

@@ -243,8 +243,8 @@ class Model:
             rate: samples per second; the model's own unless given.
 
         Returns:
-            (T, V): T frames, one every `manifest.frame_ms`, with the blank and behind it the symbols
-            of `manifest.vocabulary`; a streaming model's are those of the head that commits.
+            (T, V): T frames, one every `manifest.frame_ms`, with the blank and behind it the
+            symbols of `manifest.vocabulary`; of a streaming model's heads the one that commits.
 
         Raises:
             NearfutureError: for samples of another kind or not finite.

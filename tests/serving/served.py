@@ -23,9 +23,10 @@ from websockets.sync.client import ClientConnection, connect
 from nearfuture.audio import read
 from nearfuture.runtime import Bundle, Dispatcher
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.serving.limits import Limits, Settings
-from nearfuture.serving.server import Address, bound, serve
+from nearfuture.serving.limits import ServerLimits
+from nearfuture.serving.server import Address, bind, serve
 from nearfuture.serving.service import Service
+from nearfuture.serving.settings import ServerSettings
 from nearfuture.text import join_utterances
 
 SAMPLES = MODELS.parent / "samples"
@@ -78,33 +79,33 @@ class Served:
 
 
 def cut_after(seconds: float) -> dict[str, float]:
-    """Limits by which a server that stops cuts streams off then, and has time for last words."""
-    return {"drain_s": 60.0, "last_words_s": 60.0 - seconds}
+    """Limits by which a server that stops cuts streams off then, with time for last results."""
+    return {"drain_s": 60.0, "final_results_s": 60.0 - seconds}
 
 
 @contextmanager
 def running(
     engine: Dispatcher,
     *,
-    settings: Settings | None = None,
+    settings: ServerSettings | None = None,
     roots: Sequence[str] = (),
     tls: tuple[Path, Path] | None = None,
     **limits: Any,
 ) -> Iterator[Served]:
-    """A server in a thread; `limits` are those of `Limits`."""
-    usual = {"most_streams": 16} | cut_after(0.5)
+    """A server in a thread; `limits` are those of `ServerLimits`."""
+    usual = {"max_streams": 16} | cut_after(0.5)
     if settings is None:
-        settings = Settings(limits=Limits(**(usual | limits)))
+        settings = ServerSettings(limits=ServerLimits(**(usual | limits)))
     service = Service({"digits": engine}, settings)
     addresses = [Address("127.0.0.1", 0), *(Address("127.0.0.1", 0, root) for root in roots)]
-    sockets = bound(addresses)
-    ports = [one.getsockname()[1] for one in sockets]
+    listeners = bind(addresses)
+    ports = [listener.socket.getsockname()[1] for listener in listeners]
     up = threading.Event()
     found: dict[str, Any] = {}
 
     async def main() -> None:
         found["loop"], found["stop"] = asyncio.get_running_loop(), asyncio.Event()
-        await serve(service, addresses, sockets, tls=tls, started=up.set, stop=found["stop"])
+        await serve(service, listeners, tls=tls, on_started=up.set, stop=found["stop"])
 
     def target() -> None:
         try:
@@ -129,8 +130,8 @@ def running(
     finally:
         stop()
         thread.join(60)
-        for one in sockets:
-            one.close()
+        for listener in listeners:
+            listener.socket.close()
     assert not thread.is_alive(), "the server does not stop"
     if "error" in found:
         raise found["error"]

@@ -11,9 +11,10 @@ import pytest
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Dispatcher
 from nearfuture.serving.app import create_app
-from nearfuture.serving.limits import Limits, Settings
+from nearfuture.serving.limits import ServerLimits
 from nearfuture.serving.protocols import PROTOCOLS
 from nearfuture.serving.service import InFlight, Service
+from nearfuture.serving.settings import ServerSettings
 
 KEY = "se+cret key"  # a header can carry a space, a subprotocol cannot
 
@@ -87,7 +88,7 @@ async def ask(
 
 @pytest.fixture(scope="module")
 def locked(engine: Dispatcher) -> Service:
-    return Service({"digits": engine}, Settings(api_key=KEY))
+    return Service({"digits": engine}, ServerSettings(api_key=KEY))
 
 
 def everything() -> Iterator[tuple[str, tuple[str, str]]]:
@@ -124,8 +125,8 @@ def test_without_the_key_no_port_no_path_and_no_scope_leads_to_anything(
 
 
 def refusals(service: Service) -> float:
-    sample = service.metrics.registry.get_sample_value
-    return sample("nearfuture_refusals_total", {"code": "unauthorized"}) or 0.0
+    sample = service.metrics._registry.get_sample_value
+    return sample("nearfuture_errors_total", {"code": "unauthorized"}) or 0.0
 
 
 @pytest.mark.parametrize("root", PORTS)
@@ -153,11 +154,13 @@ def test_a_full_server_has_no_place_at_any_port_path_or_scope(
     engine: Dispatcher, root: str | None
 ) -> None:
     async def main() -> None:
-        service = Service({"digits": engine}, Settings(limits=Limits(most_connections=1)))
+        service = Service(
+            {"digits": engine}, ServerSettings(limits=ServerLimits(max_connections=1))
+        )
         app = create_app(service, root=root)
         task = asyncio.current_task()
         assert task is not None
-        with service.entered(InFlight(task)):
+        with service.tracked(InFlight(task)):
             await everywhere(service, app)
             assert service.connections == 1
 
@@ -175,7 +178,7 @@ def test_a_full_server_has_no_place_at_any_port_path_or_scope(
 @pytest.mark.parametrize("key", ["", " ", "schlüssel", "a\nb", "key ", " key", "k\x7f"])
 def test_a_key_that_no_header_can_carry(key: str) -> None:
     with pytest.raises(NearfutureError, match="API key"):
-        Settings(api_key=key)
+        ServerSettings(api_key=key)
 
 
 def test_the_lifespan_alone_needs_no_key_and_another_scope_goes_nowhere(locked: Service) -> None:

@@ -23,9 +23,12 @@ from nearfuture.error import NearfutureError
 from nearfuture.runtime import Dispatcher, Model
 from nearfuture.serving import server
 from nearfuture.serving.app import create_app
-from nearfuture.serving.limits import Limits, Refused, Settings
-from nearfuture.serving.server import Address, bound
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.limits import ServerLimits
+from nearfuture.serving.server import Address, bind
 from nearfuture.serving.service import Service
+from nearfuture.serving.settings import ServerSettings
+from tests.errors import refuses
 from tests.serving.served import (
     SAMPLES,
     Served,
@@ -46,7 +49,7 @@ UPLOAD = (
     b"Content-Type: multipart/form-data; boundary=b\r\n\r\n--b\r\n"
 )
 """The begin of one."""
-KEY = Settings(api_key="se+cret", limits=Limits(drain_s=0.1))
+KEY = ServerSettings(api_key="se+cret", limits=ServerLimits(drain_s=0.1))
 
 
 def test_it_says_what_it_serves(served: Served) -> None:
@@ -62,7 +65,7 @@ def test_it_says_what_it_serves(served: Served) -> None:
 
 
 def test_a_full_server_is_not_ready(engine: Dispatcher) -> None:
-    with running(engine, most_streams=1) as served:
+    with running(engine, max_streams=1) as served:
         with served.connect() as client:
             hello(client)
             status, page = served.get("/ready")
@@ -132,7 +135,7 @@ def test_a_wrong_key_is_no_error_of_the_server(engine: Dispatcher, path: str) ->
 
 
 def test_connections_are_counted_over_all_ports(engine: Dispatcher) -> None:
-    with running(engine, roots=["stream", "vosk"], most_connections=2) as served:
+    with running(engine, roots=["stream", "vosk"], max_connections=2) as served:
         urls = [f"ws://127.0.0.1:{port}" for port in served.ports]
         with connect(urls[1]), connect(urls[2]):
             for url in (f"{urls[0]}/stream", *urls[1:]):
@@ -204,8 +207,8 @@ def test_the_key_is_not_shown() -> None:
     assert "se+cret" not in repr(KEY)
 
 
-def test_a_body_that_is_too_big_is_refused(engine: Dispatcher) -> None:
-    with running(engine, most_file_bytes=1000) as served:
+def test_a_body_that_is_too_large_is_refused(engine: Dispatcher) -> None:
+    with running(engine, max_file_bytes=1000) as served:
         url = f"http://127.0.0.1:{served.port}/v1/audio/transcriptions"
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(url, data=bytes(100_000), timeout=30)
@@ -222,10 +225,10 @@ def test_metrics_count_what_happened(engine: Dispatcher) -> None:
             assert 'nearfuture_streams{model="digits",protocol="stream"} 1.0' in page
         page = served.get("/metrics")[1].decode()
     assert 'nearfuture_streams_opened_total{model="digits",protocol="stream"} 2.0' in page
-    assert 'nearfuture_streams_ended_total{finished="true",model="digits"} 1.0' in page
+    assert 'nearfuture_streams_ended_total{complete="true",model="digits"} 1.0' in page
     assert f'nearfuture_audio_seconds_total{{model="digits"}} {len(SPEECH) / 8000:.3f}'[:-1] in page
     assert 'nearfuture_finalisation_seconds_count{model="digits"} 1.0' in page
-    assert 'nearfuture_compute_ms{model="digits",quantile="0.98"}' in page
+    assert 'nearfuture_compute_seconds{model="digits",quantile="0.98"}' in page
     assert 'nearfuture_batch_size_bucket{le="+Inf",model="digits"}' in page
     assert "nearfuture_ready 1.0" in page
 
@@ -264,7 +267,7 @@ def test_requests_are_counted_by_route_and_status(engine: Dispatcher) -> None:
 
 def test_metrics_tell_what_runs_and_what_is_allowed(engine: Dispatcher) -> None:
     with (
-        running(engine, most_connections=7, idle_s=5.5) as served,
+        running(engine, max_connections=7, idle_s=5.5) as served,
         served.connect(),
         served.connect(),
     ):
@@ -319,11 +322,11 @@ def test_a_protocol_may_have_a_port_of_its_own(engine: Dispatcher, offline: Mode
 
 
 def test_a_port_in_use_is_named() -> None:
-    taken = bound([Address("127.0.0.1", 0)])
-    port = taken[0].getsockname()[1]
+    taken = bind([Address("127.0.0.1", 0)])
+    port = taken[0].socket.getsockname()[1]
     with pytest.raises(NearfutureError, match=rf"127\.0\.0\.1:{port}: address already in use"):
-        bound([Address("127.0.0.1", 0), Address("127.0.0.1", port)])
-    taken[0].close()
+        bind([Address("127.0.0.1", 0), Address("127.0.0.1", port)])
+    taken[0].socket.close()
 
 
 def test_tls(engine: Dispatcher, offline: Model) -> None:
@@ -347,18 +350,18 @@ def test_certificates_that_cannot_be_used(engine: Dispatcher, tls: tuple[str, st
         pass
 
 
-@pytest.mark.parametrize("name", ["most_streams", "most_seconds", "most_message_bytes", "idle_s"])
+@pytest.mark.parametrize("name", ["max_streams", "max_stream_s", "max_message_bytes", "idle_s"])
 @pytest.mark.parametrize("value", [0, -1, float("inf"), float("nan")])
 def test_a_limit_that_is_none(name: str, value: float) -> None:
-    with pytest.raises(NearfutureError, match=name):
-        Limits(**{name: value})  # type: ignore[arg-type]
+    with refuses("out_of_range", name, value):
+        ServerLimits(**{name: value})  # type: ignore[arg-type]
 
 
 def test_less_audio_that_may_wait_than_can_be_computed() -> None:
-    with pytest.raises(NearfutureError, match=r"0\.2 s of audio may wait: at least 1 s"):
-        Limits(most_waiting_s=0.2)
+    with refuses("out_of_range", "max_waiting_s", 0.2, "from 1"):
+        ServerLimits(max_waiting_s=0.2)
 
 
 def test_a_model_that_is_not_served(served: Served) -> None:
-    with pytest.raises(Refused, match="there is no model 'x' here: digits"):
+    with pytest.raises(RequestError, match="there is no model 'x' here: digits"):
         served.service.dispatcher("x")

@@ -24,10 +24,12 @@ from websockets.sync.client import ClientConnection
 
 from nearfuture.runtime import Dispatcher, Model, load
 from nearfuture.serving import server, transport
-from nearfuture.serving.connection import Connection, Gone
-from nearfuture.serving.limits import Limits, Refused, Settings
+from nearfuture.serving.connection import Disconnected, WebSocketConnection
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.limits import ServerLimits
 from nearfuture.serving.pcm import PcmReader
 from nearfuture.serving.service import Service
+from nearfuture.serving.settings import ServerSettings
 from tests.serving.nonsense import CLOSE, TEXT, frame
 from tests.serving.served import (
     Complaints,
@@ -111,9 +113,9 @@ def test_who_reads_nothing_at_all_is_disconnected(engine: Dispatcher) -> None:
             await asyncio.Event().wait()
 
     async def main() -> None:
-        service = Service({"digits": engine}, Settings(limits=Limits(idle_s=0.05)))
-        connection = Connection(Stuck(), service)  # type: ignore[arg-type]
-        with pytest.raises(Refused, match=r"taken nothing for 0\.05 s"):
+        service = Service({"digits": engine}, ServerSettings(limits=ServerLimits(idle_s=0.05)))
+        connection = WebSocketConnection(Stuck(), service)  # type: ignore[arg-type]
+        with pytest.raises(RequestError, match=r"taken nothing for 0\.05 s"):
             await connection.send("?")
         await connection.close()  # would wait as long again
 
@@ -151,7 +153,7 @@ def test_a_ping_of_the_protocol_keeps_it_alive(engine: Dispatcher) -> None:
 
 
 def test_a_connection_and_its_audio_have_a_longest(engine: Dispatcher) -> None:
-    with running(engine, most_seconds=3.0) as served:
+    with running(engine, max_stream_s=3.0) as served:
         with served.connect() as client:
             hello(client)
             client.send(bytes(2 * 8000 * 3 + 2))
@@ -176,7 +178,7 @@ def test_a_connection_and_its_audio_have_a_longest(engine: Dispatcher) -> None:
             assert (error["code"], client.protocol.close_code) == ("too_long", 1008)
 
 
-def test_ten_megabytes_in_one_frame_are_too_big(served: Served, offline: Model) -> None:
+def test_ten_megabytes_in_one_frame_are_too_large(served: Served, offline: Model) -> None:
     with served.connect() as client:
         hello(client)
         with suppress(ConnectionClosed):
@@ -202,7 +204,7 @@ def test_a_frame_as_large_as_may_be(served: Served, offline: Model) -> None:
 
 def test_reconnecting_in_crowds_at_the_limit(offline: Model, engine: Dispatcher) -> None:
     with (
-        running(engine, most_streams=2) as served,
+        running(engine, max_streams=2) as served,
         served.connect() as first,
         served.connect() as second,
     ):
@@ -231,12 +233,12 @@ def test_reconnecting_in_crowds_at_the_limit(offline: Model, engine: Dispatcher)
         assert soon(lambda: served.service.streams == 0)
         still_works(served, offline)
         counted = served.get("/metrics")[1].decode()
-        assert 'nearfuture_refusals_total{code="busy"} 50.0' in counted
+        assert 'nearfuture_errors_total{code="busy"} 50.0' in counted
 
 
 @pytest.mark.parametrize("message", ["garbage", '{"type": "finish"}'])
 def test_who_has_been_sent_away_finds_the_place_free(engine: Dispatcher, message: str) -> None:
-    with running(engine, most_streams=1) as served:
+    with running(engine, max_streams=1) as served:
         for _ in range(20):
             with served.connect() as client:
                 assert hello(client)["type"] == "ready"
@@ -248,7 +250,7 @@ def test_who_has_been_sent_away_finds_the_place_free(engine: Dispatcher, message
 
 
 def test_too_many_connections_are_refused_at_the_door(engine: Dispatcher) -> None:
-    with running(engine, most_connections=2) as served:
+    with running(engine, max_connections=2) as served:
         with served.connect(), served.connect():
             with pytest.raises(InvalidStatus) as refused:
                 served.connect()
@@ -271,7 +273,7 @@ def test_many_short_lives_leave_nothing_behind(served: Served, offline: Model) -
 
 def test_more_than_may_wait_is_waited_for(offline: Model) -> None:
     speech = said(*["flite-slt-720", "flite-rms-991"] * 4)
-    with dispatcher(max_waiting_s=1.0) as engine, running(engine, most_waiting_s=1.0) as served:
+    with dispatcher(max_waiting_s=1.0) as engine, running(engine, max_waiting_s=1.0) as served:
         updates = stream(served, speech, budget_ms=400)
     assert transcript(updates) == offline.transcribe(speech).text
 
@@ -524,7 +526,7 @@ def test_an_upload_that_is_cut_off_is_no_transcript(
         data = {"model": "digits", **fields}
         answers.append(httpx.post(url, data=data, files=files, timeout=60))
 
-    limits = {"most_waiting_s": 1.0} | cut_after(0.0)
+    limits = {"max_waiting_s": 1.0} | cut_after(0.0)
     with (
         dispatcher(max_waiting_s=1.0) as slow,
         running(slow, **limits) as served,
@@ -574,7 +576,7 @@ def test_a_disk_that_takes_no_upload_is_told_and_counted(
         )
     assert (answer.status_code, answer.json()["error"]["code"]) == (507, "no_space")
     assert error.strerror.lower() in answer.json()["error"]["message"]
-    assert 'nearfuture_refusals_total{code="no_space"}' in served.get("/metrics")[1].decode()
+    assert 'nearfuture_errors_total{code="no_space"}' in served.get("/metrics")[1].decode()
 
 
 @pytest.mark.parametrize("path", ["/", "/vosk", "/v1/realtime", "/stream"])
@@ -595,7 +597,7 @@ def test_a_handler_that_fails_answers_all_the_same(
                 status, body = served.get(path)
                 assert (status, json.loads(body)["error"]["code"]) == (500, "internal")
             else:
-                monkeypatch.setattr(Connection, "messages", wrong)
+                monkeypatch.setattr(WebSocketConnection, "messages", wrong)
                 with served.connect(path) as client:
                     until_the_end(client)
                     assert client.protocol.close_code == 1011
@@ -603,7 +605,7 @@ def test_a_handler_that_fails_answers_all_the_same(
             logging.getLogger().removeHandler(complaints)
         assert len(complaints.heard) == 1
         page = served.get("/metrics")[1].decode()
-        assert 'nearfuture_refusals_total{code="internal"} 1.0' in page
+        assert 'nearfuture_errors_total{code="internal"} 1.0' in page
 
 
 def test_who_has_said_hello_and_nothing_else_keeps_no_server_from_stopping(
@@ -639,7 +641,7 @@ def test_who_leaves_while_its_place_is_being_made_leaves_no_place_behind(
         return opened(**options)
 
     monkeypatch.setattr(engine, "open", slowly)
-    with running(engine, most_streams=1) as served:
+    with running(engine, max_streams=1) as served:
         with served.connect("/vosk") as client:
             client.send(bytes(2))
             assert soon(lambda: served.service._opening == 1)
@@ -673,9 +675,9 @@ def test_an_accept_that_comes_too_late_is_a_client_that_has_left(engine: Dispatc
         async def accept(self, subprotocol: str | None) -> None:
             raise OSError("broken pipe")
 
-    service = Service({"digits": engine}, Settings())
-    with pytest.raises(Gone):
-        asyncio.run(Connection.accept(Left(), service))  # type: ignore[arg-type]
+    service = Service({"digits": engine}, ServerSettings())
+    with pytest.raises(Disconnected):
+        asyncio.run(WebSocketConnection.accept(Left(), service))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["/stream", "/vosk", "/v1/realtime"])
@@ -706,7 +708,7 @@ def test_what_cannot_be_repeated_is_told_all_the_same(served: Served, message: s
     with no_complaints(), served.connect() as client:
         client.send(message)
         (error,) = until_the_end(client)
-    assert error["code"] in ("bad_message", "bad_request")
+    assert error["code"] in ("bad_message", "invalid")
     assert len(error["message"]) < 300
 
 
@@ -716,7 +718,7 @@ def test_a_reset_shows_while_nobody_reads(
     """The server has stopped reading, for too much waits, and vosk's clients are owed nothing."""
     monkeypatch.setattr(server, "_PING_S", 0.05)
     going = threading.Event()
-    with dispatcher(max_waiting_s=1.0) as slow, running(slow, most_waiting_s=1.0) as served:
+    with dispatcher(max_waiting_s=1.0) as slow, running(slow, max_waiting_s=1.0) as served:
         step = slow._batch.step
 
         def waiting(*arguments: Any) -> Any:
@@ -742,7 +744,7 @@ def test_a_socket_whose_client_takes_nothing_is_given_up(
         raw.connect(("127.0.0.1", served.port))
         raw.sendall(
             b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"WebSocketConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
         raw.setblocking(False)
@@ -800,7 +802,7 @@ def test_thousands_of_messages_in_one_packet_keep_nobody_waiting(served: Served)
                 await asyncio.sleep(0)
 
         waiting = asyncio.create_task(other())
-        connection = Connection(Flood(), served.service)  # type: ignore[arg-type]
+        connection = WebSocketConnection(Flood(), served.service)  # type: ignore[arg-type]
         taken = 0
         async for _ in connection.messages():
             taken += 1

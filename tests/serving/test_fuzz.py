@@ -356,7 +356,7 @@ def test_nonsense_crashes_nothing_hangs_nowhere_and_is_heard_by_nobody(
     count: int, offline: Model, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with no_complaints(), dispatcher(max_streams=64) as engine:
-        with live(engine, most_streams=64) as server:
+        with live(engine, max_streams=64) as server:
             began = time.monotonic()
             seen = asyncio.run(bombard(server, count, seed=1))
             took_s = time.monotonic() - began

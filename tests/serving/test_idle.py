@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 
 from nearfuture.runtime import Dispatcher
-from nearfuture.serving import admission, descriptors, server
-from nearfuture.serving.descriptors import affordable, needed
-from nearfuture.serving.limits import Limits
+from nearfuture.serving import admission, server
+from nearfuture.serving.limits import ServerLimits, needed_descriptors, within_descriptors
 from nearfuture.serving.service import Service
-from nearfuture.serving.transport import WebSocketProtocol
+from nearfuture.serving.transport import UvicornWebSocketProtocol
 from tests.serving.served import no_complaints, running, soon
 
 HEAD = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
@@ -74,7 +73,7 @@ def test_a_handshake_of_tls_has_a_deadline(engine: Dispatcher) -> None:
 
 
 def test_idle_sockets_give_way_to_whoever_sends_a_request(engine: Dispatcher) -> None:
-    with running(engine, most_idle=3, headers_s=600.0) as served:
+    with running(engine, max_idle_sockets=3, headers_s=600.0) as served:
         address = ("127.0.0.1", served.port)
         half = [socket.create_connection(address) for _ in range(8)]
         for one in half:
@@ -100,7 +99,7 @@ def test_a_burst_of_silent_sockets_drops_nobody_who_has_sent_a_request(engine: D
         with ExitStack() as stack:
             first = stack.enter_context(socket.create_connection(address))
             first.sendall(WHOLE)
-            for _ in range(served.service.limits.most_idle + 100):
+            for _ in range(served.service.limits.max_idle_sockets + 100):
                 stack.enter_context(socket.create_connection(address))
             free.set()
             first.settimeout(30)
@@ -126,9 +125,9 @@ def test_a_handshake_that_never_completes_is_refused(engine: Dispatcher, wrong: 
 def test_answers_to_pings_do_not_pile_up(
     engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, transports = WebSocketProtocol.connection_made, []
+    begin, transports = UvicornWebSocketProtocol.connection_made, []
 
-    def connection_made(self: WebSocketProtocol, transport: Any) -> None:
+    def connection_made(self: UvicornWebSocketProtocol, transport: Any) -> None:
         narrow(transport.get_extra_info("socket"))
         transports.append(transport)
         begin(self, transport)
@@ -137,7 +136,7 @@ def test_answers_to_pings_do_not_pile_up(
         for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             raw.setsockopt(socket.SOL_SOCKET, option, 1 << 15)
 
-    monkeypatch.setattr(WebSocketProtocol, "connection_made", connection_made)
+    monkeypatch.setattr(UvicornWebSocketProtocol, "connection_made", connection_made)
     with running(engine) as served, socket.socket() as raw:
         narrow(raw)
         raw.settimeout(30)
@@ -155,7 +154,7 @@ def test_answers_to_pings_do_not_pile_up(
 def test_a_body_that_drips_has_a_deadline_of_its_own(
     engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "_LEAST_BYTES_S", 1000)
+    monkeypatch.setattr(admission, "_MIN_BYTES_S", 1000)
     with running(engine, idle_s=0.5) as served:
         answer = dripped(served.port, UPLOAD)
         assert b" 408 " in answer[:20]
@@ -173,7 +172,7 @@ def test_without_descriptors_the_oldest_idle_socket_makes_place(engine: Dispatch
     async def main() -> None:
         service = Service({"digits": engine})
         loop = asyncio.get_running_loop()
-        complain = server._complaint(service)
+        complain = server._exception_handler(service)
         service.idle.add(Socket())  # type: ignore[arg-type]
         error = OSError(errno.EMFILE, "Too many open files")
         for _ in range(2000):  # as often as asyncio says so at once
@@ -190,7 +189,7 @@ def test_what_else_asyncio_complains_about_is_told(
     engine: Dispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        complain = server._complaint(Service({"digits": engine}))
+        complain = server._exception_handler(Service({"digits": engine}))
         complain(asyncio.get_running_loop(), {"message": "something odd"})
 
     with caplog.at_level(logging.ERROR, "asyncio"):
@@ -217,12 +216,12 @@ def test_limits_are_what_the_descriptors_allow(
     given: list[int] = []
     monkeypatch.setattr(resource, "getrlimit", lambda _: (soft, hard))
     monkeypatch.setattr(resource, "setrlimit", lambda _, both: given.append(both[0]))
-    limits = affordable(Limits())
-    assert limits.most_connections == connections
+    limits = within_descriptors(ServerLimits())
+    assert limits.max_connections == connections
     assert given == ([] if set_to is None else [set_to])
     room = given[-1] if given else soft
     if room >= 256:
-        assert needed(limits) <= room
+        assert needed_descriptors(limits) <= room
 
 
 def test_a_system_without_that_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -236,4 +235,4 @@ def test_a_system_without_that_limit(monkeypatch: pytest.MonkeyPatch) -> None:
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    assert descriptors.affordable(Limits()) == Limits()
+    assert within_descriptors(ServerLimits()) == ServerLimits()

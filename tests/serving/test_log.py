@@ -9,8 +9,9 @@ from typing import Literal
 import pytest
 
 from nearfuture.runtime import Dispatcher
-from nearfuture.serving.limits import Limits, Settings
+from nearfuture.serving.limits import ServerLimits
 from nearfuture.serving.log import OncePerSecond, configure
+from nearfuture.serving.settings import ServerSettings
 from tests.serving.served import hello, running, said, stream, until_the_end
 
 SPEECH = said("flite-slt-720")
@@ -31,7 +32,7 @@ def test_text_is_logged_only_if_asked_for(
     engine: Dispatcher, capsys: pytest.CaptureFixture[str], asked: bool
 ) -> None:
     configure("json")
-    settings = Settings(log_text=asked, limits=Limits(drain_s=0.1))
+    settings = ServerSettings(log_text=asked, limits=ServerLimits(drain_s=0.1))
     with running(engine, settings=settings) as served:
         text = stream(served, SPEECH)[-1]["committed"]
     lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
@@ -43,8 +44,8 @@ def test_text_is_logged_only_if_asked_for(
     assert any(text in json.dumps(line) for line in lines) is asked
     closed = lines[messages.index("stream closed")]
     assert closed["stream"] == lines[0]["stream"] == 1
-    assert closed["heard_s"] == round(len(SPEECH) / 8000, 3)
-    assert closed["finished"] is True
+    assert closed["audio_s"] == round(len(SPEECH) / 8000, 3)
+    assert closed["complete"] is True
     assert closed["final_ms"] > 0
 
 
@@ -52,7 +53,7 @@ def test_who_came_from_where_and_who_was_refused(
     engine: Dispatcher, capsys: pytest.CaptureFixture[str]
 ) -> None:
     configure("json")
-    settings = Settings(api_key="k", limits=Limits(drain_s=0.1))
+    settings = ServerSettings(api_key="k", limits=ServerLimits(drain_s=0.1))
     bearer = {"Authorization": "Bearer k"}
     with running(engine, settings=settings) as served:
         assert served.get("/a%0Ab")[0] == 401

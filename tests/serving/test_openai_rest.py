@@ -22,8 +22,8 @@ from starlette.datastructures import FormData, UploadFile
 
 from nearfuture.decoding import Word
 from nearfuture.runtime import Dispatcher, Model, load
-from nearfuture.serving.limits import Settings
 from nearfuture.serving.protocols.transcription_request import TranscriptionRequest
+from nearfuture.serving.settings import ServerSettings
 from nearfuture.text.subtitles import cues, srt, vtt
 from tests.serving.live import CLIPS, Live, as_int16, clip, live, spoken, wav
 from tests.serving.served import SAMPLES, soon
@@ -310,7 +310,7 @@ def test_a_body_that_is_no_form_is_refused(server: Live, kind: str, body: bytes)
 
 def test_an_upload_may_be_so_large_and_no_larger(engine: Dispatcher) -> None:
     with (
-        live(engine, most_file_bytes=100_000) as server,
+        live(engine, max_file_bytes=100_000) as server,
         openai.OpenAI(
             base_url=f"http://{server.address}/v1", api_key="none", max_retries=0
         ) as client,
@@ -332,7 +332,7 @@ def test_an_upload_may_be_so_large_and_no_larger(engine: Dispatcher) -> None:
             headers={"content-type": "multipart/form-data; boundary=b"},
         )
         assert reply.status_code == 413
-        assert reply.json()["error"]["code"] == "too_big"
+        assert reply.json()["error"]["code"] == "too_large"
 
 
 def test_a_recording_may_be_so_long_and_no_longer(engine: Dispatcher, tmp_path: Any) -> None:
@@ -340,7 +340,7 @@ def test_a_recording_may_be_so_long_and_no_longer(engine: Dispatcher, tmp_path: 
     path = tmp_path / "long.flac"
     soundfile.write(path, np.zeros(8000 * 600, np.int16), 8000)
     assert path.stat().st_size < 100_000
-    with live(engine, most_seconds=5.0) as server:
+    with live(engine, max_stream_s=5.0) as server:
         content = path.read_bytes()
         reply = post(server, files={"file": ("a.flac", content)})
         assert (reply.status_code, reply.json()["error"]["code"]) == (413, "too_long")
@@ -350,9 +350,9 @@ def test_a_recording_may_be_so_long_and_no_longer(engine: Dispatcher, tmp_path: 
 
 
 def test_the_key_is_wanted(engine: Dispatcher) -> None:
-    from nearfuture.serving.limits import Settings
+    from nearfuture.serving.settings import ServerSettings
 
-    with live(engine, settings=Settings(api_key="open sesame")) as server:
+    with live(engine, settings=ServerSettings(api_key="open sesame")) as server:
         base_url = f"http://{server.address}/v1"
         for key, wanted in (("open sesame", False), ("none", True)):
             with openai.OpenAI(base_url=base_url, api_key=key, max_retries=0) as client:
@@ -368,7 +368,7 @@ def test_the_key_is_wanted(engine: Dispatcher) -> None:
 
 
 def test_no_room_is_told_as_such(engine: Dispatcher) -> None:
-    with live(engine, most_streams=1) as server, server.served.connect("/vosk") as other:
+    with live(engine, max_streams=1) as server, server.served.connect("/vosk") as other:
         other.send(bytes(3200))
         other.recv(timeout=30)
         reply = post(server)
@@ -438,7 +438,7 @@ def test_a_live_stream_goes_on_beside_long_files(server: Live, digits: Model) ->
 
 def test_a_wrong_key_is_told_as_openai_tells_it(engine: Dispatcher) -> None:
     with (
-        live(engine, settings=Settings(api_key="sesame")) as server,
+        live(engine, settings=ServerSettings(api_key="sesame")) as server,
         openai.OpenAI(base_url=f"http://{server.address}/v1", api_key="no", max_retries=0) as other,
     ):
         with pytest.raises(openai.AuthenticationError) as refused:

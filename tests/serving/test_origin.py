@@ -11,9 +11,9 @@ from websockets.sync.client import connect
 
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Dispatcher
-from nearfuture.serving.limits import Settings
-from nearfuture.serving.origin import Origins, as_origin
+from nearfuture.serving.origin import OriginPolicy, as_origin
 from nearfuture.serving.protocols import PROTOCOLS
+from nearfuture.serving.settings import ServerSettings
 from tests.serving.served import Served, running
 
 SOCKETS = ("/stream", "/vosk", "/v1/realtime")
@@ -22,7 +22,7 @@ PAGES = ("/", "/metrics", "/v1/models", "/v1/models/digits", "/nothing", "//", "
 
 @contextmanager
 def server(engine: Dispatcher, **settings: object) -> Iterator[Served]:
-    with running(engine, settings=Settings(**settings), roots=PROTOCOLS) as served:  # type: ignore[arg-type]
+    with running(engine, settings=ServerSettings(**settings), roots=PROTOCOLS) as served:  # type: ignore[arg-type]
         yield served
 
 
@@ -34,7 +34,7 @@ def keyless(engine: Dispatcher) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def allowing(engine: Dispatcher) -> Iterator[Served]:
-    with server(engine, allow_origins=("https://app.example",)) as served:
+    with server(engine, allow_origin=("https://app.example",)) as served:
         yield served
 
 
@@ -109,7 +109,7 @@ def test_every_way_over_loopback_is_one(address: str) -> None:
     def refusal(host: str, server: str) -> object:
         headers = [(b"host", host.encode())]
         scope = {"type": "http", "scheme": "http", "headers": headers, "server": (server, 8000)}
-        return Origins((), keyed=False).refusal(HTTPConnection({**scope, "path": "/"}))
+        return OriginPolicy((), keyed=False).refusal(HTTPConnection({**scope, "path": "/"}))
 
     assert refusal("evil.example:8000", address) is not None
     assert refusal("localhost:8000", address) is None
@@ -141,7 +141,7 @@ def test_allowed_pages_may_and_a_browser_may_tell_them(allowing: Served) -> None
 
 @pytest.mark.parametrize("key", [None, "secret"])
 def test_a_browser_asks_first_and_brings_no_key(engine: Dispatcher, key: str | None) -> None:
-    with server(engine, allow_origins=("https://app.example",), api_key=key) as served:
+    with server(engine, allow_origin=("https://app.example",), api_key=key) as served:
         wanted = {
             "access_control_request_method": "POST",
             "access_control_request_headers": "authorization,content-type",
@@ -184,7 +184,7 @@ def test_with_a_key_pages_may_come_from_anywhere_and_read_nothing_without_cors(
 
 
 def test_all_pages_may_be_allowed(engine: Dispatcher) -> None:
-    with server(engine, allow_origins=("*",)) as served:
+    with server(engine, allow_origin=("*",)) as served:
         assert opened(served.port, "/stream", origin="null") == 101
         response = ask(served.port, "/v1/models", origin="https://any.example", host="any.example")
         assert response.status == 200

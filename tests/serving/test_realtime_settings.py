@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from openai.types.realtime import RealtimeTranscriptionSessionCreateResponse
 
-from nearfuture.serving.protocols.openai_error import OpenAIError
+from nearfuture.serving.errors import RequestError
 from nearfuture.serving.protocols.realtime_settings import (
     DEFAULT_SILENCE_MS,
     Dialect,
@@ -151,9 +151,9 @@ def test_what_is_described_is_accepted(
     ],
 )
 def test_what_is_not_offered_is_refused_by_name(session: object, param: str) -> None:
-    with pytest.raises(OpenAIError) as refusal:
+    with pytest.raises(RequestError) as refusal:
         RealtimeSettings().updated(session, "ga")
-    assert refusal.value.param == param
+    assert refusal.value.parameter == param
     assert refusal.value.fields()["type"] == "invalid_request_error"
 
 
@@ -171,12 +171,12 @@ def test_what_is_not_offered_is_refused_by_name(session: object, param: str) -> 
     ],
 )  # fmt: skip
 def test_the_older_protocol_refuses_by_name(session: object, param: str) -> None:
-    with pytest.raises(OpenAIError) as refusal:
+    with pytest.raises(RequestError) as refusal:
         RealtimeSettings().updated(session, "beta")
-    assert refusal.value.param == param
+    assert refusal.value.parameter == param
 
 
 @pytest.mark.parametrize("name", ["audio/pcm", "g722", 24000, {}])
 def test_the_older_protocol_refuses_too(name: object) -> None:
-    with pytest.raises(OpenAIError, match="no audio format"):
+    with pytest.raises(RequestError, match="no audio format"):
         RealtimeSettings().updated({"input_audio_format": name}, "beta")

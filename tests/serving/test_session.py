@@ -10,8 +10,9 @@ import pytest
 from nearfuture.decoding import Endpoint
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Busy, Dispatcher, Model
-from nearfuture.serving.limits import Limits, Refused
-from nearfuture.serving.session import Session, Update
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.limits import ServerLimits
+from nearfuture.serving.session import Session, SessionOptions, Update
 from nearfuture.text import join_utterances
 from tests.runtime.dispatching import gated
 from tests.serving.served import dispatcher, said
@@ -35,8 +36,8 @@ def test_a_reader_who_comes_late_finds_every_end_and_little_else(
     engine: Dispatcher, offline: Model
 ) -> None:
     async def main() -> None:
-        async with Session(engine, budget_ms=400, endpoint=Endpoint()) as session:
-            await session.hear(SPEECH)
+        async with Session(engine, SessionOptions(budget_ms=400, endpoint=Endpoint())) as session:
+            await session.accept(SPEECH)
             await session.finish()
             while engine.stats().streams:
                 await asyncio.sleep(0.01)
@@ -50,8 +51,8 @@ def test_a_reader_who_comes_late_finds_every_end_and_little_else(
 def test_a_mid_word_border_says_so(engine: Dispatcher, offline: Model) -> None:
     async def main() -> None:
         rule = Endpoint(silence_ms=120, longest_ms=120)
-        async with Session(engine, budget_ms=400, endpoint=rule) as session:
-            await session.hear(SPEECH)
+        async with Session(engine, SessionOptions(budget_ms=400, endpoint=rule)) as session:
+            await session.accept(SPEECH)
             await session.finish()
             updates = await ended(session)
         assert any(update.continues for update in updates)
@@ -62,10 +63,10 @@ def test_a_mid_word_border_says_so(engine: Dispatcher, offline: Model) -> None:
 
 def test_hearing_waits_while_too_much_waits(offline: Model) -> None:
     async def main() -> None:
-        limits = Limits(most_waiting_s=1.0)
+        limits = ServerLimits(max_waiting_s=1.0)
         with dispatcher(max_waiting_s=1.0) as engine:
-            async with Session(engine, budget_ms=400, limits=limits) as session:
-                hearing = asyncio.create_task(session.hear(SPEECH))
+            async with Session(engine, SessionOptions(budget_ms=400, limits=limits)) as session:
+                hearing = asyncio.create_task(session.accept(SPEECH))
                 most = 0.0
                 while not hearing.done():
                     most = max(most, session.waiting_s)
@@ -81,9 +82,9 @@ def test_hearing_waits_while_too_much_waits(offline: Model) -> None:
 def test_waiting_for_room_does_not_poll(offline: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
         looks = 0
-        limits = Limits(most_waiting_s=1.0)
+        limits = ServerLimits(max_waiting_s=1.0)
         with dispatcher(max_waiting_s=1.0) as engine:
-            async with Session(engine, budget_ms=400, limits=limits) as session:
+            async with Session(engine, SessionOptions(budget_ms=400, limits=limits)) as session:
                 refuse_if_over = session._refuse_if_over
 
                 def counted() -> None:
@@ -93,7 +94,7 @@ def test_waiting_for_room_does_not_poll(offline: Model, monkeypatch: pytest.Monk
 
                 monkeypatch.setattr(session, "_refuse_if_over", counted)
                 with gated(engine) as gate:
-                    hearing = asyncio.create_task(session.hear(SPEECH))
+                    hearing = asyncio.create_task(session.accept(SPEECH))
                     while session.waiting_s < 0.8:
                         await asyncio.sleep(0)
                     gate.begun()
@@ -114,15 +115,17 @@ def test_hearing_waits_for_a_reader_with_too_many_ends_to_read(
 ) -> None:
     async def main() -> None:
         speech = said(*["flite-slt-720"] * 6)
-        limits = Limits(most_unread=2, most_waiting_s=2.0)
-        async with Session(engine, budget_ms=400, endpoint=Endpoint(), limits=limits) as session:
-            hearing = asyncio.create_task(session.hear(speech))
+        limits = ServerLimits(max_unread=2, max_waiting_s=2.0)
+        async with Session(
+            engine, SessionOptions(budget_ms=400, endpoint=Endpoint(), limits=limits)
+        ) as session:
+            hearing = asyncio.create_task(session.accept(speech))
             heard_s = -1.0
-            while session.heard_s > heard_s or session.waiting_s > 1.0:  # until it stands still
-                heard_s = session.heard_s
+            while session.received_s > heard_s or session.waiting_s > 1.0:  # until it stands still
+                heard_s = session.received_s
                 await asyncio.sleep(0.5)
             assert not hearing.done()
-            assert session.heard_s < len(speech) / 8000 - 2
+            assert session.received_s < len(speech) / 8000 - 2
             reading = asyncio.create_task(ended(session))
             await hearing
             await session.finish()
@@ -133,7 +136,7 @@ def test_hearing_waits_for_a_reader_with_too_many_ends_to_read(
 
 def test_a_flush_waits_for_a_reader_with_too_many_ends_to_read(engine: Dispatcher) -> None:
     async def main() -> None:
-        async with Session(engine, limits=Limits(most_unread=2)) as session:
+        async with Session(engine, SessionOptions(limits=ServerLimits(max_unread=2))) as session:
 
             async def flush() -> None:
                 for _ in range(20):
@@ -142,7 +145,7 @@ def test_a_flush_waits_for_a_reader_with_too_many_ends_to_read(engine: Dispatche
 
             flushing = asyncio.create_task(flush())
             await asyncio.sleep(1.0)
-            assert session._mailbox.ends <= 3
+            assert session._events.ends <= 3
             assert not flushing.done()
             updates = await ended(session)
             await flushing
@@ -156,19 +159,19 @@ def test_what_comes_after_a_cut_is_dropped(
     engine: Dispatcher, offline: Model, flushed: bool
 ) -> None:
     async def main() -> None:
-        async with Session(engine, budget_ms=400) as session:
-            await session.hear(SPEECH[:9001])
+        async with Session(engine, SessionOptions(budget_ms=400)) as session:
+            await session.accept(SPEECH[:9001])
             flushing = asyncio.create_task(session.flush() if flushed else asyncio.sleep(0))
             await asyncio.sleep(0)
-            session.cut()
+            session.interrupt()
             await flushing
-            await session.hear(SPEECH)
+            await session.accept(SPEECH)
             await session.flush()
             await session.finish()
-            session.cut()
-            assert session.heard_s == 9001 / 8000
+            session.interrupt()
+            assert session.received_s == 9001 / 8000
             updates = await ended(session)
-            await session.hear(SPEECH)
+            await session.accept(SPEECH)
         assert text(updates) == offline.transcribe(SPEECH[:9001]).text
         assert [update.ended for update in updates if update.final] == [True]
 
@@ -178,9 +181,9 @@ def test_what_comes_after_a_cut_is_dropped(
 def test_a_cut_right_behind_a_flush_still_ends_the_stream(engine: Dispatcher) -> None:
     async def main() -> None:
         async with Session(engine) as session:
-            await session.hear(SPEECH[:9001])
+            await session.accept(SPEECH[:9001])
             await session.flush()
-            session.cut()
+            session.interrupt()
             updates = await ended(session)
         ends = [update for update in updates if update.final]
         assert [(update.committed != "", update.ended) for update in ends] == [
@@ -194,11 +197,13 @@ def test_a_cut_right_behind_a_flush_still_ends_the_stream(engine: Dispatcher) ->
 def test_a_cut_ends_who_waits_to_be_heard() -> None:
     async def main() -> None:
         with dispatcher(max_waiting_s=1.0) as engine:
-            async with Session(engine, limits=Limits(most_waiting_s=1.0)) as session:
-                hearing = asyncio.create_task(session.hear(np.zeros(8000 * 600, np.int16)))
+            async with Session(
+                engine, SessionOptions(limits=ServerLimits(max_waiting_s=1.0))
+            ) as session:
+                hearing = asyncio.create_task(session.accept(np.zeros(8000 * 600, np.int16)))
                 await asyncio.sleep(0.1)
                 assert not hearing.done()
-                session.cut()
+                session.interrupt()
                 await hearing
                 assert (await ended(session))[-1].ended
 
@@ -216,10 +221,10 @@ def test_an_end_after_the_engine_has_failed_is_told_as_such(
         with dispatcher() as engine:
             async with Session(engine) as session:
                 engine._batch.step = boom  # type: ignore[method-assign, assignment]
-                await session.hear(SPEECH[:400])  # in one piece
+                await session.accept(SPEECH[:400])  # in one piece
                 while engine.error is None:
                     await asyncio.sleep(0.01)
-                with pytest.raises(Refused, match="no more") as refused:
+                with pytest.raises(RequestError, match="no more") as refused:
                     await end(session)
                 assert refused.value.code == "internal"
 
@@ -239,7 +244,7 @@ def test_an_engine_that_calls_back_before_the_session_is_made(
     async def main() -> None:
         monkeypatch.setattr(engine, "open", at_once)
         async with Session(engine) as session:
-            with pytest.raises(Refused, match="too soon"):
+            with pytest.raises(RequestError, match="too soon"):
                 await ended(session)
 
     run(main)
@@ -250,13 +255,13 @@ def test_a_close_at_any_point_frees_the_place_and_wakes_everybody(engine: Dispat
         for heard in (0, 1, 5000, len(SPEECH)):
             session = Session(engine)
             reading = asyncio.create_task(ended(session))
-            await session.hear(SPEECH[:heard])
+            await session.accept(SPEECH[:heard])
             session.close()
             session.close()
             await reading
             assert engine.stats().streams == 0
             with pytest.raises(NearfutureError, match="closed"):
-                await session.hear(SPEECH)
+                await session.accept(SPEECH)
             with pytest.raises(NearfutureError, match="closed"):
                 await session.finish()
 
@@ -266,8 +271,8 @@ def test_a_close_at_any_point_frees_the_place_and_wakes_everybody(engine: Dispat
 def test_a_close_ends_who_waits_to_be_heard() -> None:
     async def main() -> None:
         with dispatcher(max_waiting_s=1.0) as engine:
-            session = Session(engine, limits=Limits(most_waiting_s=1.0))
-            hearing = asyncio.create_task(session.hear(np.zeros(8000 * 600, np.int16)))
+            session = Session(engine, SessionOptions(limits=ServerLimits(max_waiting_s=1.0)))
+            hearing = asyncio.create_task(session.accept(np.zeros(8000 * 600, np.int16)))
             await asyncio.sleep(0.1)
             session.close()
             with pytest.raises(NearfutureError, match=r"closed|ended"):
@@ -278,12 +283,12 @@ def test_a_close_ends_who_waits_to_be_heard() -> None:
 
 def test_the_order_of_calls_is_kept(engine: Dispatcher, offline: Model) -> None:
     async def main() -> None:
-        async with Session(engine, budget_ms=400) as session:
+        async with Session(engine, SessionOptions(budget_ms=400)) as session:
             half = 9001
             calls = [
-                session.hear(SPEECH[:half]),
+                session.accept(SPEECH[:half]),
                 session.flush(),
-                session.hear(SPEECH[half:]),
+                session.accept(SPEECH[half:]),
                 session.finish(),
             ]
             tasks = [asyncio.create_task(call) for call in calls]
@@ -319,12 +324,12 @@ def test_a_flush_keeps_its_place_under_any_load() -> None:
     async def main() -> None:
         with dispatcher() as engine:
             async with Session(engine) as one, Session(engine):
-                engine._queue._max_load = 1e-9
+                engine._places._most_load = 1e-9
                 with pytest.raises(Busy):
                     Session(engine)
-                await one.hear(SPEECH[:4000])
+                await one.accept(SPEECH[:4000])
                 await one.flush()
-                await one.hear(SPEECH[4000:8000])
+                await one.accept(SPEECH[4000:8000])
                 await one.finish()
                 assert len([u for u in await ended(one) if u.final]) == 2
 
@@ -333,10 +338,12 @@ def test_a_flush_keeps_its_place_under_any_load() -> None:
 
 def test_more_audio_than_may_be_is_refused(engine: Dispatcher) -> None:
     async def main() -> None:
-        async with Session(engine, limits=Limits(most_seconds=1.0)) as session:
-            await session.hear(SPEECH[:8000])
-            with pytest.raises(Refused, match="1 s of audio") as refused:
-                await session.hear(SPEECH[:1])
+        async with Session(
+            engine, SessionOptions(limits=ServerLimits(max_stream_s=1.0))
+        ) as session:
+            await session.accept(SPEECH[:8000])
+            with pytest.raises(RequestError, match="1 s of audio") as refused:
+                await session.accept(SPEECH[:1])
             assert refused.value.code == "too_long"
 
     run(main)
@@ -344,13 +351,13 @@ def test_more_audio_than_may_be_is_refused(engine: Dispatcher) -> None:
 
 def test_a_bad_chunk_changes_nothing(engine: Dispatcher, offline: Model) -> None:
     async def main() -> None:
-        async with Session(engine, budget_ms=400) as session:
-            await session.hear(SPEECH[:5000])
+        async with Session(engine, SessionOptions(budget_ms=400)) as session:
+            await session.accept(SPEECH[:5000])
             for bad in (np.inf, np.nan, 5000.0):
-                with pytest.raises(Refused) as refused:
-                    await session.hear(np.array([0.0, bad], np.float32))
+                with pytest.raises(RequestError) as refused:
+                    await session.accept(np.array([0.0, bad], np.float32))
                 assert refused.value.code == "bad_audio"
-            await session.hear(SPEECH[5000:])
+            await session.accept(SPEECH[5000:])
             await session.finish()
             assert text(await ended(session)) == offline.transcribe(SPEECH).text
 
@@ -360,9 +367,9 @@ def test_a_bad_chunk_changes_nothing(engine: Dispatcher, offline: Model) -> None
 def test_long_streams_hold_one_utterance(engine: Dispatcher) -> None:
     async def main() -> None:
         speech = said(*["flite-slt-720"] * 20)
-        async with Session(engine, endpoint=Endpoint()) as session:
+        async with Session(engine, SessionOptions(endpoint=Endpoint())) as session:
             reading = asyncio.create_task(ended(session))
-            await session.hear(speech)
+            await session.accept(speech)
             await session.finish()
             updates = await reading
         assert len([u for u in updates if u.final]) >= 20

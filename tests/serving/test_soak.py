@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
 from nearfuture.runtime import Dispatcher, LiveStream
-from nearfuture.serving.connection import Connection
+from nearfuture.serving.connection import WebSocketConnection
 from nearfuture.serving.session import Session
 from tests.cli.test_serve import process
 from tests.serving.live import Live, live
@@ -27,7 +27,7 @@ WARM_UP, CYCLES = 400, 500
 MOST_GROWN_MB = 2.0
 """Windows of measurements fill up, allocators keep what they may need. 500 sessions are 3 MB."""
 
-KEPT = (Session, LiveStream, Connection)
+KEPT = (Session, LiveStream, WebSocketConnection)
 
 
 def come_and_go(port: int, number: int) -> None:

@@ -222,11 +222,11 @@ def test_a_flush_is_an_end_and_a_beginning(served: Served, offline: Model) -> No
 def test_ping_is_answered_at_any_time(served: Served) -> None:
     with served.connect() as client:
         send(client, "ping")
-        assert receive(client) == {"type": "pong", "heard_ms": 0.0}
+        assert receive(client) == {"type": "pong", "received_ms": 0.0}
         hello(client)
         client.send(bytes(160))
         send(client, "ping")
-        assert receive(client) == {"type": "pong", "heard_ms": 10.0}
+        assert receive(client) == {"type": "pong", "received_ms": 10.0}
 
 
 @pytest.mark.parametrize(
@@ -237,19 +237,19 @@ def test_ping_is_answered_at_any_time(served: Served) -> None:
         ("[" * 5000, "bad_message", 1003, "a text message is a JSON object"),
         (b"\0\0", "bad_message", 1003, "say hello first"),
         ('{"type": "flush"}', "bad_message", 1003, "the first message is a hello"),
-        ('{"type": "hello", "version": 2}', "bad_request", 1002, "this server speaks 1"),
-        ('{"type": "hello", "rate": 3999}', "bad_request", 1002, "rate is 3999"),
-        ('{"type": "hello", "rate": 8000.5}', "bad_request", 1002, "rate is 8000.5"),
-        ('{"type": "hello", "rate": true}', "bad_request", 1002, "rate is True"),
-        ('{"type": "hello", "rate": 192001}', "bad_request", 1002, "rate is 192001"),
-        ('{"type": "hello", "encoding": "opus"}', "bad_request", 1002, "'opus'"),
-        ('{"type": "hello", "budget_ms": 40}', "bad_request", 1002, "55 ms"),
-        ('{"type": "hello", "budget_ms": NaN}', "bad_request", 1002, "a number is wanted"),
-        ('{"type": "hello", "budget_ms": "low"}', "bad_request", 1002, "a number is wanted"),
-        ('{"type": "hello", "model": "words"}', "bad_request", 1002, "there is no model 'words'"),
-        ('{"type": "hello", "endpoint": 800}', "bad_request", 1002, "endpoint is null, or"),
-        ('{"type": "hello", "endpoint": {"silence_ms": 0}}', "bad_request", 1002, "above 0"),
-        ('{"type": "hello", "sample_rate": 8000}', "bad_request", 1002, "'sample_rate'"),
+        ('{"type": "hello", "version": 2}', "unsupported", 1002, "this server speaks 1"),
+        ('{"type": "hello", "rate": 3999}', "invalid", 1002, "rate is 3999"),
+        ('{"type": "hello", "rate": 8000.5}', "invalid", 1002, "rate is 8000.5"),
+        ('{"type": "hello", "rate": true}', "invalid", 1002, "rate is True"),
+        ('{"type": "hello", "rate": 192001}', "invalid", 1002, "rate is 192001"),
+        ('{"type": "hello", "encoding": "opus"}', "invalid", 1002, "'opus'"),
+        ('{"type": "hello", "budget_ms": 40}', "invalid", 1002, "55 ms"),
+        ('{"type": "hello", "budget_ms": NaN}', "invalid", 1002, "a number is wanted"),
+        ('{"type": "hello", "budget_ms": "low"}', "invalid", 1002, "a number is wanted"),
+        ('{"type": "hello", "model": "words"}', "model_not_found", 1002, "there is no model 'words'"),
+        ('{"type": "hello", "endpoint": 800}', "invalid", 1002, "endpoint is null, or"),
+        ('{"type": "hello", "endpoint": {"silence_ms": 0}}', "invalid", 1002, "above 0"),
+        ('{"type": "hello", "sample_rate": 8000}', "invalid", 1002, "'sample_rate'"),
     ],
 )
 def test_a_mistake_is_told_by_name_and_ends_it(

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from websockets.sync.client import ClientConnection, connect
 
 from nearfuture.runtime import Dispatcher, Model, load
-from nearfuture.serving.limits import Refused
-from nearfuture.serving.protocols.vosk_message import Command, Config, parse
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.protocols.vosk_messages import Command, VoskConfig, parse
 from tests.serving.live import CLIPS, Live, as_int16, clip, live, spoken
 from tests.serving.served import reset
 
@@ -273,7 +273,7 @@ def test_a_config_names_a_model_that_is_served(server: Live, digits: Model) -> N
 def test_the_last_few_bytes_are_heard(server: Live) -> None:
     pcm = as_int16(clip(CLIPS[0])[0])
     few = pcm[-7:].tobytes()
-    seconds = server.service.metrics.audio_seconds.labels("digits")
+    seconds = server.service.metrics.audio.labels("digits")
     before = seconds._value.get()
     with connect(f"ws://{server.vosk}") as websocket:
         assert talk(websocket, few, '{"eof": 1}') == [{"partial": ""}, {"text": ""}]
@@ -419,5 +419,5 @@ def test_who_leaves_in_the_middle_of_a_word_gives_back_the_place(server: Live) -
     ).map(json.dumps)
 )
 def test_any_text_is_understood_or_refused(text: str) -> None:
-    with suppress(Refused):  # and nothing else
-        assert isinstance(parse(text), Command | Config)
+    with suppress(RequestError):  # and nothing else
+        assert isinstance(parse(text), Command | VoskConfig)

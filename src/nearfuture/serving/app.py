@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -14,50 +14,48 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 
 from nearfuture import __version__
 from nearfuture.serving.admission import Admission
-from nearfuture.serving.limits import Refused
-from nearfuture.serving.openapi import description, page
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.openapi import html_page, openapi_document
 from nearfuture.serving.protocols import PROTOCOLS, routes
-from nearfuture.serving.protocols.openai_error import OpenAIError
 from nearfuture.serving.service import Service
-
-_Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(service: Service, *, root: str | None = None) -> Starlette:
-    """The application of one port.
+    """Create the application of one port.
 
     Args:
         service: shared by all ports.
         root: a protocol that has this port to itself, at whatever path its clients connect to;
             otherwise all protocols, each at its own.
     """
+    pages = _Pages(service)
     if root is None:
-        spoken: list[BaseRoute] = [route for name in PROTOCOLS for route in routes(name, service)]
-        spoken += [
-            Route("/", _about(service)),
-            Route("/metrics", _metrics(service)),
-            Route("/openapi.json", _openapi(service)),
-            Route("/docs", _docs(service)),
+        served: list[BaseRoute] = [route for name in PROTOCOLS for route in routes(name, service)]
+        served += [
+            Route("/", pages.index),
+            Route("/metrics", pages.metrics),
+            Route("/openapi.json", pages.openapi),
+            Route("/docs", pages.docs),
         ]
     else:
-        spoken = list(routes(root, service))
-        if isinstance(spoken[0], WebSocketRoute):
-            spoken.append(WebSocketRoute("/{path:path}", spoken[0].endpoint))
-    state = [Route("/health", _health(service)), Route("/ready", _ready(service))]
+        served = list(routes(root, service))
+        if isinstance(served[0], WebSocketRoute):
+            served.append(WebSocketRoute("/{path:path}", served[0].endpoint))
+    state = [Route("/health", pages.health), Route("/ready", pages.ready)]
     app = Starlette(
-        routes=[*state, *spoken],
+        routes=[*state, *served],
         middleware=[
             *_cors(service.origins.allowed),
             Middleware(Admission, service=service, open_routes=state),
         ],
-        exception_handlers={Refused: _refusal(service), HTTPException: _no_such},
+        exception_handlers={RequestError: pages.refused, HTTPException: _no_route},
     )
     app.router.redirect_slashes = False  # a path is one thing, however it is written
     return app
 
 
 def _cors(origins: Collection[str]) -> list[Middleware]:
-    """What lets a browser read answers in pages of these origins, refusals included.
+    """Let a browser read answers in pages of these origins, refusals included.
 
     It stands before admission: a browser asks first whether it may ask, and brings no key to that.
     """
@@ -75,89 +73,70 @@ def _cors(origins: Collection[str]) -> list[Middleware]:
     ]
 
 
-def _refusal(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def handler(request: Request, error: Exception) -> Response:
-        assert isinstance(error, Refused)
-        service.refused(error.code)
-        return OpenAIError.of(error).response()
-
-    return handler
-
-
-async def _no_such(request: Request, error: Exception) -> Response:
+async def _no_route(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         allowed = (error.headers or {}).get("Allow", "")
-        message, code = f"this path takes {allowed}", "method_not_allowed"
+        refused = RequestError("method_not_allowed", f"this path takes {allowed}")
     else:
-        message, code = "there is nothing at this path: GET / lists what there is", "not_found"
-    return OpenAIError(message, code=code, status=error.status_code).response(error.headers)
+        refused = RequestError(
+            "not_found", "there is nothing at this path: GET / lists what there is"
+        )
+    return refused.response(error.headers)
 
 
-def _health(service: Service) -> _Endpoint:
-    async def health(request: Request) -> Response:
-        alive = service.alive
+class _Pages:
+    """The pages of a server that belong to no protocol."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+
+    async def refused(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestError)
+        self._service.record_error(error.code)
+        return error.response()
+
+    async def health(self, request: Request) -> Response:
+        alive = self._service.alive
         return JSONResponse({"status": "alive" if alive else "broken"}, 200 if alive else 500)
 
-    return health
-
-
-def _ready(service: Service) -> _Endpoint:
-    async def ready(request: Request) -> Response:
-        reason = service.why_not_ready()
-        if reason is None:
-            uploads = {"running": service.uploads.running, "waiting": service.uploads.waiting}
-            return JSONResponse({"status": "ready", "streams": service.streams, "uploads": uploads})
-        return OpenAIError.of(reason).response()
-
-    return ready
-
-
-def _metrics(service: Service) -> _Endpoint:
-    async def metrics(request: Request) -> Response:
-        return Response(
-            service.metrics.page(), media_type="text/plain; version=0.0.4; charset=utf-8"
+    async def ready(self, request: Request) -> Response:
+        if error := self._service.unready_reason():
+            return error.response()
+        uploads = self._service.uploads
+        counts = {"running": uploads.running, "waiting": uploads.waiting}
+        return JSONResponse(
+            {"status": "ready", "streams": self._service.streams, "uploads": counts}
         )
 
-    return metrics
+    async def metrics(self, request: Request) -> Response:
+        media_type = "text/plain; version=0.0.4; charset=utf-8"
+        return Response(self._service.metrics.page(), media_type=media_type)
 
+    async def openapi(self, request: Request) -> Response:
+        return JSONResponse(openapi_document(self._service))
 
-def _openapi(service: Service) -> _Endpoint:
-    async def openapi(request: Request) -> Response:
-        return JSONResponse(description(service))
-
-    return openapi
-
-
-def _docs(service: Service) -> _Endpoint:
-    async def docs(request: Request) -> Response:
+    async def docs(self, request: Request) -> Response:
         policy = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        return HTMLResponse(page(service), headers=policy)
+        return HTMLResponse(html_page(self._service), headers=policy)
 
-    return docs
-
-
-def _about(service: Service) -> _Endpoint:
-    async def about(request: Request) -> Response:
+    async def index(self, request: Request) -> Response:
         return JSONResponse(
             {
                 "server": f"nearfuture/{__version__}",
-                "models": {name: _described(service, name) for name in service.models},
+                "models": {name: self._model(name) for name in self._service.models},
                 "protocols": {
-                    name: [route.path for route in routes(name, service)]  # type: ignore[attr-defined]
+                    name: [route.path for route in routes(name, self._service)]  # type: ignore[attr-defined]
                     for name in PROTOCOLS
                 },
             }
         )
 
-    return about
-
-
-def _described(service: Service, name: str) -> dict[str, object]:
-    manifest = service.dispatcher(name).manifest
-    return {
-        "name": manifest.name,
-        "description": manifest.description,
-        "rate": manifest.rate,
-        "budgets_ms": sorted(latency.worst_ms for latency in manifest.heads.values()),
-    }
+    def _model(self, name: str) -> dict[str, object]:
+        manifest = self._service.dispatcher(name).manifest
+        return {
+            "name": manifest.name,
+            "description": manifest.description,
+            "rate": manifest.rate,
+            "budgets_ms": sorted(latency.worst_ms for latency in manifest.heads.values()),
+        }

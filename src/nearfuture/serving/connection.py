@@ -9,65 +9,65 @@ from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
-from nearfuture.serving.limits import Refused, shown
-from nearfuture.serving.service import Service
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.limits import ServerLimits
 from nearfuture.serving.transport import LOST
 
-_GOODBYE_S = 5.0
+_CLOSE_S = 5.0
 
 
-class Gone(Exception):  # noqa: N818 - what happened, not that it failed
+class Disconnected(Exception):  # noqa: N818 - an event of every connection, not always an error
     """The client has left, at whatever point."""
 
 
-class Connection:
+class WebSocketConnection:
     """An accepted websocket under the limits of the server.
 
     Args:
         websocket: accepted.
-        service: whose limits hold.
+        limits: of the server.
 
     Attributes:
-        closed: whether one side has said goodbye.
-        owing: whether the client is waiting for this server just now; then its silence is patience.
+        closed: whether one side has closed it.
+        owes_reply: whether the client waits for this server just now; then it may be silent.
     """
 
-    def __init__(self, websocket: WebSocket, service: Service) -> None:
-        self._websocket, self._limits = websocket, service.limits
+    def __init__(self, websocket: WebSocket, limits: ServerLimits) -> None:
+        self._websocket, self._limits = websocket, limits
         self._loop = asyncio.get_running_loop()
-        self._until = self._loop.time() + self._limits.most_seconds
+        self._deadline = self._loop.time() + limits.max_stream_s
         self._sending = asyncio.Lock()
         self.closed = False
-        self.owing: Callable[[], bool] = lambda: False
+        self.owes_reply: Callable[[], bool] = lambda: False
 
     @classmethod
     async def accept(
-        cls, websocket: WebSocket, service: Service, subprotocol: str | None = None
-    ) -> Connection:
-        """Let a client in.
+        cls, websocket: WebSocket, limits: ServerLimits, subprotocol: str | None = None
+    ) -> WebSocketConnection:
+        """Accept a client.
 
         Raises:
-            Gone: if it has left already.
+            Disconnected: if it has left already.
         """
         try:
             await websocket.accept(subprotocol)
         except (WebSocketDisconnect, RuntimeError, OSError) as error:
-            raise Gone from error
-        return cls(websocket, service)
+            raise Disconnected from error
+        return cls(websocket, limits)
 
     async def messages(self) -> AsyncIterator[str | bytes]:
-        """Messages, until the client leaves.
+        """Yield messages until the client leaves.
 
         Raises:
-            Refused: when it has been silent, or here, for too long.
+            RequestError: when it has been silent, or here, for too long.
         """
         while not self.closed:
-            left = self._until - self._loop.time()
+            remaining = self._deadline - self._loop.time()
             try:
-                async with asyncio.timeout(min(self._limits.idle_s, left)):
+                async with asyncio.timeout(min(self._limits.idle_s, remaining)):
                     message = await self._websocket.receive()
             except TimeoutError:
-                if self.owing() and self._loop.time() < self._until:
+                if self.owes_reply() and self._loop.time() < self._deadline:
                     continue
                 raise self._overdue() from None
             if message["type"] == "websocket.disconnect":
@@ -79,87 +79,65 @@ class Connection:
             data = message.get("bytes")
             yield message["text"] if data is None else data
 
-    async def send(self, message: Mapping[str, Any] | str) -> None:
-        """Send a text, or an object as JSON.
+    async def send(self, message: Mapping[str, Any]) -> None:
+        """Send an object as JSON.
 
         Raises:
-            Gone: if the client has left.
-            Refused: if it has taken nothing for too long.
+            Disconnected: if the client has left.
+            RequestError: if it has taken nothing for too long.
         """
-        text = message if isinstance(message, str) else json.dumps(message, ensure_ascii=False)
+        text = json.dumps(message, ensure_ascii=False)
         text = text.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be sent
         async with self._sending:
             if self.closed:
-                raise Gone
+                raise Disconnected
             try:
                 async with asyncio.timeout(self._limits.idle_s):
                     await self._websocket.send_text(text)
             except TimeoutError:
-                self.closed = True  # not even a goodbye would get through
-                raise Refused(
-                    "slow_reader",
-                    f"the client has taken nothing for {self._limits.idle_s:g} s",
+                self.closed = True  # not even a close frame would get through
+                raise RequestError(
+                    "slow_reader", f"the client has taken nothing for {self._limits.idle_s:g} s"
                 ) from None
             except (WebSocketDisconnect, RuntimeError, OSError) as error:
                 self.closed = True
-                raise Gone from error
+                raise Disconnected from error
 
     async def lost(self) -> None:
-        """Until the socket is gone, which shows here also while nobody asks for messages.
+        """Wait until the socket is gone, which shows here also while nobody asks for messages.
 
         Raises:
-            Gone: then.
+            Disconnected: then.
         """
         extensions = self._websocket.scope.get("extensions", {})
         await extensions.get(LOST, asyncio.Event()).wait()
         self.closed = True
-        raise Gone
+        raise Disconnected
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
-        """Say goodbye; doing so twice, or to a client that has left, does nothing."""
+        """Close; doing so twice, or after the client has left, does nothing."""
         if self.closed or self._websocket.application_state is not WebSocketState.CONNECTED:
             return
         self.closed = True
         try:
-            async with asyncio.timeout(_GOODBYE_S):
+            async with asyncio.timeout(_CLOSE_S):
                 # A close frame has room for 123 bytes of reason.
                 cut = reason.encode()[:120].decode("utf-8", "ignore")
                 await self._websocket.close(code, cut)
         except (TimeoutError, WebSocketDisconnect, RuntimeError, OSError):
             return
 
-    def _overdue(self) -> Refused:
-        if self._loop.time() >= self._until:
-            return Refused(
+    def _overdue(self) -> RequestError:
+        if self._loop.time() >= self._deadline:
+            return RequestError(
                 "too_long",
-                f"a connection may last {self._limits.most_seconds:g} s: open another one",
+                f"a connection may last {self._limits.max_stream_s:g} s: open another one",
             )
-        return Refused(
+        return RequestError(
             "idle",
             f"nothing came for {self._limits.idle_s:g} s: send audio, or a ping of the protocol "
             f"now and then",
         )
-
-
-def as_message(text: str) -> dict[str, Any]:
-    """A JSON object out of a client's text.
-
-    Raises:
-        Refused: for anything else.
-
-    >>> as_message('{"type": "ping"}')
-    {'type': 'ping'}
-    >>> as_message("[" * 100_000)
-    Traceback (most recent call last):
-    nearfuture.serving.limits.Refused: a text message is a JSON object, not '[[[[[[[[[[[[[[[[[[[['…
-    """
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    if not isinstance(value, dict):
-        raise Refused("bad_message", f"a text message is a JSON object, not {shown(text, 20)}")
-    return value
 
 
 async def first_of(*tasks: Coroutine[Any, Any, None]) -> None:

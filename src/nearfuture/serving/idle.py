@@ -1,4 +1,4 @@
-"""Sockets that have no request: they have a deadline, and there are not too many of them."""
+"""Sockets that have no request: each has a deadline, and their number a limit."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import asyncio
 class IdleSockets:
     """New sockets, those whose headers are on their way, and those that are kept for the next one.
 
-    Whoever knows no key can open one. So each is closed after a while, and one more than there may
-    be takes the place of the one that has waited the longest: a client that sends its request at
-    once is let in, however many others send none.
+    Anyone can open one without a key. So each is closed after a while, and one more than the limit
+    takes the place of the one that has waited longest: a client that sends its request at once is
+    let in, however many others send none.
 
     Args:
-        most: that there may be.
+        max_sockets: that there may be.
         seconds: after which one is closed.
 
     >>> class Socket:
@@ -22,16 +22,16 @@ class IdleSockets:
     >>> async def main():
     ...     idle = IdleSockets(2, 15.0)
     ...     for name in "abc":
-    ...         (one := Socket()).name = name
-    ...         idle.add(one)
+    ...         (socket := Socket()).name = name
+    ...         idle.add(socket)
     ...     return len(idle)
     >>> asyncio.run(main())
     closed a
     2
     """
 
-    def __init__(self, most: int, seconds: float) -> None:
-        self._most, self._seconds = most, seconds
+    def __init__(self, max_sockets: int, seconds: float) -> None:
+        self._max_sockets, self._seconds = max_sockets, seconds
         self._deadlines: dict[asyncio.Transport, asyncio.TimerHandle] = {}
 
     def __len__(self) -> int:
@@ -40,13 +40,13 @@ class IdleSockets:
     def add(self, socket: asyncio.Transport) -> None:
         """Begin to wait for a request; again, if it waits already."""
         self.discard(socket)
-        if len(self._deadlines) >= self._most:
+        if len(self._deadlines) >= self._max_sockets:
             self.drop_oldest()
         loop = asyncio.get_running_loop()
         self._deadlines[socket] = loop.call_later(self._seconds, self._drop, socket)
 
     def discard(self, socket: asyncio.Transport) -> None:
-        """It has a request, or is gone."""
+        """Stop waiting: the socket has a request, or is gone."""
         if (deadline := self._deadlines.pop(socket, None)) is not None:
             deadline.cancel()
 

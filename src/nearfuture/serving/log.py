@@ -15,11 +15,11 @@ Style = Literal["text", "json"]
 CLIENT: ContextVar[dict[str, Any]] = ContextVar("client", default={})  # noqa: B039 - never changed
 """Fields of whoever is served in this context: address, port of the server, path."""
 
-_MOST_KINDS = 256
+_MAX_KINDS = 256
 
 
 def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
-    """Log to stderr what this package, uvicorn and asyncio have to say.
+    """Log messages of this package, uvicorn and asyncio to stderr.
 
     Args:
         style: `json` for one object a line, with `time`, `level`, `logger`, `message` and what
@@ -27,10 +27,11 @@ def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
         level: the least important that is logged.
 
     Returns:
-        What puts the loggers back: a log that outlives its server writes to a stream of the past.
+        A function that restores the loggers: a log that outlives its server writes to a stream of
+        the past.
     """
     loggers = [logging.getLogger(name) for name in ("nearfuture", "uvicorn", "asyncio")]
-    before = [(one.handlers, one.propagate, one.level) for one in loggers]
+    before = [(logger.handlers, logger.propagate, logger.level) for logger in loggers]
 
     def restore() -> None:
         for logger, (handlers, propagate, least) in zip(loggers, before, strict=True):
@@ -64,7 +65,7 @@ class OncePerSecond(logging.Filter):
         self._last: dict[tuple[str, str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether it is logged."""
+        """Return whether a record is logged."""
         fields = _fields(record)
         code = str(fields.get("code", ""))
         if record.levelno < logging.WARNING and not code:
@@ -75,7 +76,7 @@ class OncePerSecond(logging.Filter):
             self._last[kind] = (last_s, missed + 1)
             return False
         self._last.pop(kind, None)
-        while len(self._last) >= _MOST_KINDS:
+        while len(self._last) >= _MAX_KINDS:
             del self._last[next(iter(self._last))]
         self._last[kind] = (now, 0)
         if missed:
@@ -84,7 +85,7 @@ class OncePerSecond(logging.Filter):
 
 
 def printable(text: str) -> str:
-    r"""A text without anything that moves a cursor, hides, or begins a line.
+    r"""Escape whatever moves a cursor, hides, or begins a line.
 
     >>> print(printable("/a\nb \x1b[31m한글 \u202e"))
     /a\x0ab \x1b[31m한글 \u202e
@@ -105,7 +106,7 @@ class _Handler(logging.StreamHandler[Any]):
     """A handler that stays silent where nothing can be written: a full disk, a closed pipe."""
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging's name
-        """Say nothing: it would go where nothing can be said."""
+        """Drop the record where stderr cannot be written."""
         if not isinstance(sys.exc_info()[1], OSError | ValueError):
             super().handleError(record)
 

@@ -1,11 +1,11 @@
-"""What a server tells Prometheus: its own registry, read when somebody asks."""
+"""The metrics of a server for Prometheus, in a registry of its own."""
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 
 import onnxruntime
 from prometheus_client import (
@@ -21,70 +21,69 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily, Met
 from prometheus_client.registry import Collector
 
 from nearfuture import __version__
-from nearfuture.runtime import Dispatcher
-from nearfuture.serving.limits import Limits
+from nearfuture.runtime import Dispatcher, DispatchStats
+from nearfuture.serving.limits import ServerLimits
 
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 100, 128)
 _SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 
 
 class Metrics:
-    """The metrics of one server, in a registry of their own.
+    """The metrics of one server; docs/serving.md lists them.
 
     Args:
-        dispatchers: of its models; their figures are read when the metrics are.
+        dispatchers: of its models; their statistics are read when the metrics are.
         limits: what it allows.
-
-    Attributes:
-        streams: open ones, by model and protocol.
-        opened: streams since the start, likewise.
-        ended: streams since the start, by why they ended.
-        requests: since the start, by route and status; 101 is a websocket that was let in, 499 one
-            whose client left before there was an answer.
-        refusals: since the start, by code.
-        connections: requests and websockets in flight.
-        idle_sockets: without a request.
-        audio_seconds: heard since the start, by model.
-        uploads: recordings that are being decoded, or wait for their first turn.
-        upload_wait_seconds: of the one that has waited longest.
-        final_seconds: from the end of the audio to the final text, on the server.
     """
 
-    def __init__(self, dispatchers: Mapping[str, Dispatcher], limits: Limits) -> None:
-        self.registry = registry = CollectorRegistry()
-        self.streams = Gauge(
-            "nearfuture_streams", "Open streams.", ["model", "protocol"], registry=registry
+    def __init__(self, dispatchers: Mapping[str, Dispatcher], limits: ServerLimits) -> None:
+        self._registry = registry = CollectorRegistry()
+
+        def counter(name: str, text: str, *labels: str) -> Counter:
+            return Counter(f"nearfuture_{name}", text, labels, registry=registry)
+
+        def gauge(name: str, text: str, *labels: str) -> Gauge:
+            return Gauge(f"nearfuture_{name}", text, labels, registry=registry)
+
+        self.streams = gauge("streams", "Open streams.", "model", "protocol")
+        self.opened = counter("streams_opened", "Streams opened.", "model", "protocol")
+        self.ended = counter(
+            "streams_ended",
+            "Streams ended, by whether their text was complete.",
+            "model",
+            "complete",
         )
-        self.opened = Counter(
-            "nearfuture_streams_opened",
-            "Streams that were opened.",
-            ["model", "protocol"],
+        self.requests = counter(
+            "requests",
+            "Requests and websockets, by route and status: 101 is a websocket that was accepted, "
+            "499 a client that left before there was an answer.",
+            "route",
+            "status",
+        )
+        self.errors = counter("errors", "Refusals and failures, by code.", "code")
+        self.audio = counter("audio_seconds", "Audio that was received.", "model")
+        self.connections = gauge("connections", "Requests and websockets in flight.")
+        self.idle_sockets = gauge("idle_sockets", "Sockets without a request.")
+        self.uploads = gauge(
+            "uploads",
+            "Uploaded recordings that are being decoded, or wait for their first turn.",
+            "state",
+        )
+        self.upload_wait = gauge(
+            "upload_wait_seconds", "How long the upload that has waited longest waits."
+        )
+        self.ready = gauge("ready", "Whether new streams are accepted.")
+        self.finalisation = Histogram(
+            "nearfuture_finalisation_seconds",
+            "From the end of the audio to the final text, on the server.",
+            ["model"],
+            buckets=_SECONDS,
             registry=registry,
         )
-        self.ended = Counter(
-            "nearfuture_streams_ended",
-            "Streams that ended, by whether their text was finished.",
-            ["model", "finished"],
-            registry=registry,
-        )
-        self.requests = Counter(
-            "nearfuture_requests",
-            "Requests and websockets, by route and status.",
-            ["route", "status"],
-            registry=registry,
-        )
-        self.connections = Gauge(
-            "nearfuture_connections", "Requests and websockets in flight.", registry=registry
-        )
-        self.idle_sockets = Gauge(
-            "nearfuture_idle_sockets", "Sockets without a request.", registry=registry
-        )
-        limit = Gauge("nearfuture_limit", "What is allowed.", ["name"], registry=registry)
-        for each in fields(limits):  # under the names of the options, where there is one
-            name = re.sub("_s$", "_seconds", each.name.replace("most_", "max_"))
-            limit.labels(name).set(getattr(limits, each.name))
-        build = Info("nearfuture_build", "What runs here.", registry=registry)
-        build.info(
+        limit = gauge("limit", "What is allowed, by the name of the option.", "name")
+        for name, value in dataclasses.asdict(limits).items():
+            limit.labels(re.sub("_s$", "_seconds", name)).set(value)
+        Info("nearfuture_build", "The versions that run.", registry=registry).info(
             {
                 "version": __version__,
                 "python": platform.python_version(),
@@ -92,81 +91,62 @@ class Metrics:
             }
         )
         ProcessCollector(registry=registry)
-        self.refusals = Counter(
-            "nearfuture_refusals", "What was refused, by code.", ["code"], registry=registry
-        )
-        self.audio_seconds = Counter(
-            "nearfuture_audio_seconds", "Audio that was heard.", ["model"], registry=registry
-        )
-        self.final_seconds = Histogram(
-            "nearfuture_finalisation_seconds",
-            "From the end of the audio to the final text, on the server.",
-            ["model"],
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self.uploads = Gauge(
-            "nearfuture_uploads",
-            "Uploaded recordings that are being decoded, or wait for their first turn.",
-            ["state"],
-            registry=registry,
-        )
-        self.upload_wait_seconds = Gauge(
-            "nearfuture_upload_wait_seconds",
-            "How long the upload that has waited longest waits.",
-            registry=registry,
-        )
-        self.ready = Gauge("nearfuture_ready", "Whether new streams are let in.", registry=registry)
-        registry.register(_Engines(dispatchers))
+        registry.register(_DispatcherCollector(dispatchers))
 
     def page(self) -> bytes:
-        """All of them in Prometheus' text format."""
-        return generate_latest(self.registry)
+        """Return all of them in Prometheus' text format."""
+        return generate_latest(self._registry)
 
 
-class _Engines(Collector):
-    """What the dispatchers know of themselves, as of now."""
+class _DispatcherCollector(Collector):
+    """The statistics of the dispatchers at the moment of the request."""
 
     def __init__(self, dispatchers: Mapping[str, Dispatcher]) -> None:
         self._dispatchers = dispatchers
 
     def collect(self) -> Iterator[Metric]:
+        stats = {name: dispatcher.stats() for name, dispatcher in self._dispatchers.items()}
         compute = GaugeMetricFamily(
-            "nearfuture_compute_ms",
-            "From a quantum being complete to its text, lately.",
+            "nearfuture_compute_seconds",
+            "From a complete quantum to its text, over the last few thousand.",
             labels=["model", "quantile"],
         )
         final = GaugeMetricFamily(
-            "nearfuture_final_compute_ms",
-            "From the end of a stream to its last text, lately.",
+            "nearfuture_final_compute_seconds",
+            "From the end of a stream to its last text, over the last few thousand.",
             labels=["model", "quantile"],
         )
         load = GaugeMetricFamily(
-            "nearfuture_load", "Share of the time that open streams need.", labels=["model"]
+            "nearfuture_load_ratio",
+            "Share of real time that the open streams need.",
+            labels=["model"],
         )
-        behind = GaugeMetricFamily(
-            "nearfuture_behind_seconds", "How long the oldest quantum waits.", labels=["model"]
+        lag = GaugeMetricFamily(
+            "nearfuture_lag_seconds", "How long the oldest quantum has waited.", labels=["model"]
         )
         batches = HistogramMetricFamily(
             "nearfuture_batch_size", "Streams computed together.", labels=["model"]
         )
-        for name, dispatcher in self._dispatchers.items():
-            stats = dispatcher.stats()
-            for family, values in (
-                (compute, ((0.5, stats.compute_p50_ms), (0.98, stats.compute_p98_ms))),
-                (final, ((0.5, stats.final_p50_ms), (0.98, stats.final_p98_ms))),
+        for name, now in stats.items():
+            for family, p50_ms, p98_ms in (
+                (compute, now.compute_p50_ms, now.compute_p98_ms),
+                (final, now.final_p50_ms, now.final_p98_ms),
             ):
-                for quantile, value in values:
-                    if value is not None:
-                        family.add_metric([name, str(quantile)], value)
-            load.add_metric([name], stats.load)
-            behind.add_metric([name], stats.behind_s)
-            sizes = stats.batch_sizes
-            buckets = [
-                (str(float(most)), float(sum(n for size, n in sizes.items() if size <= most)))
-                for most in _BATCHES
-            ]
-            buckets.append(("+Inf", float(sum(sizes.values()))))
-            total = float(sum(size * n for size, n in sizes.items()))
-            batches.add_metric([name], buckets, total)
-        yield from (compute, final, load, behind, batches)
+                for quantile, ms in (("0.5", p50_ms), ("0.98", p98_ms)):
+                    if ms is not None:
+                        family.add_metric([name, quantile], ms / 1000)
+            load.add_metric([name], now.load)
+            lag.add_metric([name], now.behind_s)
+            batches.add_metric([name], *_histogram(now))
+        yield from (compute, final, load, lag, batches)
+
+
+def _histogram(stats: DispatchStats) -> tuple[list[tuple[str, float]], float]:
+    """Return the buckets of the batch sizes, and the sum of the sizes."""
+    sizes = stats.batch_sizes
+    buckets = [
+        (str(float(bound)), float(sum(n for size, n in sizes.items() if size <= bound)))
+        for bound in _BATCHES
+    ]
+    buckets.append(("+Inf", float(sum(sizes.values()))))
+    return buckets, float(sum(size * n for size, n in sizes.items()))

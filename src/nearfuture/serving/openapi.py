@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from nearfuture import __version__
-from nearfuture.serving.limits import REFUSALS
+from nearfuture.serving.errors import CODES
 from nearfuture.serving.protocols.transcription_request import FORMATS, GRANULARITIES
 from nearfuture.serving.service import Service
 
@@ -19,8 +19,8 @@ _STYLE = (
 )
 
 
-def description(service: Service) -> dict[str, Any]:
-    """The document for `/openapi.json`."""
+def openapi_document(service: Service) -> dict[str, Any]:
+    """Return the document for `/openapi.json`."""
     keyed: list[dict[str, list[str]]] = [{"key": []}] if service.settings.api_key else []
     return {
         "openapi": "3.1.0",
@@ -38,13 +38,13 @@ def description(service: Service) -> dict[str, Any]:
             },
             "/ready": {
                 "get": _gets(
-                    "Whether new streams are let in",
+                    "Whether new streams are accepted",
                     _JSON,
                     ("busy", "draining", "internal"),
                     keyless=True,
                 )
             },
-            "/metrics": {"get": _gets("Figures for Prometheus", "text/plain")},
+            "/metrics": {"get": _gets("Metrics for Prometheus", "text/plain")},
             "/openapi.json": {"get": _gets("This document", _JSON)},
             "/docs": {"get": _gets("This document as a page", "text/html")},
             "/v1/models": {"get": _gets("The models, as OpenAI lists them", _JSON)},
@@ -82,14 +82,14 @@ _ERROR = {
 
 
 def _transcription(service: Service) -> dict[str, Any]:
-    most = service.limits.most_file_bytes
+    max_bytes = service.limits.max_file_bytes
     text = {"type": "string"}
     form = {
         "type": "object",
         "required": ["file", "model"],
         "properties": {
             "file": {
-                "description": f"A recording of {most} bytes at most.",
+                "description": f"A recording of {max_bytes} bytes at most.",
                 "type": "string",
                 "contentMediaType": "application/octet-stream",
             },
@@ -109,7 +109,7 @@ def _transcription(service: Service) -> dict[str, Any]:
             "temperature": {"type": "number", "const": 0, "default": 0},
         },
     }
-    codes = ("bad_request", "bad_audio", "idle", "too_big", "too_long", "internal", "busy")
+    codes = ("invalid", "damaged", "idle", "too_large", "too_long", "internal", "busy")
     return {
         "summary": "A recording as text",
         "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}}},
@@ -122,9 +122,7 @@ def _transcription(service: Service) -> dict[str, Any]:
                     "text/event-stream": {"schema": text},
                 },
             },
-            **_refusals(
-                ("unauthorized", "forbidden", *codes, "draining", "no_space"), missing=True
-            ),
+            **_errors(("unauthorized", "forbidden", *codes, "draining", "no_space"), missing=True),
         },
     }
 
@@ -138,40 +136,40 @@ def _gets(
     missing: bool = False,
 ) -> dict[str, Any]:
     schema = {"type": "object" if kind == _JSON else "string"}
-    told: dict[str, Any] = {
+    operation: dict[str, Any] = {
         "summary": summary,
         "responses": {
             "200": {"description": summary, "content": {kind: {"schema": schema}}},
-            **_refusals(
+            **_errors(
                 codes if keyless else ("unauthorized", "forbidden", "busy", *codes), missing=missing
             ),
         },
     }
-    return {**told, "security": []} if keyless else told
+    return {**operation, "security": []} if keyless else operation
 
 
-def _refusals(codes: tuple[str, ...], *, missing: bool) -> dict[str, Any]:
-    """The replies with errors: a status may have several codes."""
+def _errors(codes: tuple[str, ...], *, missing: bool) -> dict[str, Any]:
+    """Return the replies with errors: a status may have several codes."""
     by_status: dict[int, list[str]] = {404: ["model_not_found"]} if missing else {}
     for code in codes:
-        by_status.setdefault(REFUSALS[code][0], []).append(code)
+        by_status.setdefault(CODES[code][0], []).append(code)
     schema = {"$ref": "#/components/schemas/Error"}
     return {
-        str(status): {"description": ", ".join(found), "content": {_JSON: {"schema": schema}}}
-        for status, found in sorted(by_status.items())
+        str(status): {"description": ", ".join(names), "content": {_JSON: {"schema": schema}}}
+        for status, names in sorted(by_status.items())
     }
 
 
-def page(service: Service) -> str:
-    """The same for people: one file, without scripts, fonts or pictures from anywhere."""
-    told = description(service)
+def html_page(service: Service) -> str:
+    """Return the document as a page: one file, without scripts, fonts or pictures from anywhere."""
+    document = openapi_document(service)
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>nearfuture</title>"
         f"<style>{_STYLE}</style><h1>nearfuture {escape(__version__)}</h1>"
-        f"<p>{escape(told['info']['description'])} "
+        f"<p>{escape(document['info']['description'])} "
         f"<a href=/openapi.json>openapi.json</a> is this page for programs.</p>"
     ]
-    for path, item in told["paths"].items():
+    for path, item in document["paths"].items():
         for method in ("get", "post"):
             if method in item:
                 parts.append(_operation(method.upper(), path, item[method]))
@@ -198,5 +196,5 @@ def _operation(method: str, path: str, operation: dict[str, Any]) -> str:
 
 
 def _kind(schema: dict[str, Any]) -> str:
-    of = schema.get("items", schema)
-    return ", ".join(of["enum"]) if "enum" in of else str(of["type"])
+    item = schema.get("items", schema)
+    return ", ".join(item["enum"]) if "enum" in item else str(item["type"])

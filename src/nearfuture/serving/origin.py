@@ -1,4 +1,4 @@
-"""Which web pages may use a server: a browser says whose page it is that asks.
+"""Which web pages may use a server: a browser sends the origin of the page that asks.
 
 Without a key, any page that somebody opens could use the server on their own machine. So the pages
 of other origins are refused unless they are allowed, and so are names that somebody has made to
@@ -16,13 +16,14 @@ from urllib.parse import urlsplit
 from starlette.requests import HTTPConnection
 
 from nearfuture.error import NearfutureError
-from nearfuture.serving.limits import Refused, shown
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.json_fields import brief
 
 ANY = "*"
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
-class Origins:
+class OriginPolicy:
     """The web pages that may use one server; programs that are no browser send no origin.
 
     Args:
@@ -31,7 +32,7 @@ class Origins:
         keyed: whether clients must bring a key; then pages of any origin may, as long as none is
             named, for they cannot know it.
 
-    >>> Origins(["https://a.example"], keyed=False).allowed
+    >>> OriginPolicy(["https://a.example"], keyed=False).allowed
     ('https://a.example',)
     """
 
@@ -39,19 +40,19 @@ class Origins:
         self.allowed = tuple(allowed)
         self._hosts = {urlsplit(origin).hostname for origin in self.allowed}
         self._keyed = keyed
-        self._anybody = ANY in self.allowed or (keyed and not self.allowed)
+        self._any_origin = ANY in self.allowed or (keyed and not self.allowed)
 
-    def refusal(self, connection: HTTPConnection) -> Refused | None:
-        """Why a request or a websocket is not let in; None if it is."""
-        if self._anybody:
+    def refusal(self, connection: HTTPConnection) -> RequestError | None:
+        """Return why a request or a websocket is refused; None if it is not."""
+        if self._any_origin:
             return None
         hosts = connection.headers.getlist("host")
         host = _Authority.of(hosts[0], connection.url.scheme) if len(hosts) == 1 else None
         named = host is not None and (self._keyed or self._is_ours(host.name, connection))
         if hosts and not named:
-            return Refused(
+            return RequestError(
                 "forbidden",
-                f"no server of this machine is called {shown(hosts[0], 80)}: use localhost, or "
+                f"no server of this machine is called {brief(hosts[0], 80)}: use localhost, or "
                 f"start the server with --allow-origin, naming the pages that are to use it",
             )
         for origin in connection.headers.getlist("origin"):
@@ -61,15 +62,15 @@ class Origins:
             page = _Authority.of(rest, scheme)
             if host is not None and page is not None and page.is_at(host):
                 continue
-            return Refused(
+            return RequestError(
                 "forbidden",
-                f"pages of {shown(origin, 80)} may not use this server: start it with "
-                f"--allow-origin {shown(origin, 80)}",
+                f"pages of {brief(origin, 80)} may not use this server: start it with "
+                f"--allow-origin {brief(origin, 80)}",
             )
         return None
 
     def _is_ours(self, name: str, connection: HTTPConnection) -> bool:
-        """Whether a server that was reached over loopback may be called that."""
+        """Return whether a server that was reached over loopback may have that name."""
         server = connection.scope.get("server")
         if server is None or not _is_loopback(str(server[0])):
             return True
@@ -80,7 +81,7 @@ class Origins:
 
 
 def as_origin(text: str) -> str:
-    """An origin as browsers send it: `scheme://host`, with a port unless it is the usual one.
+    """Return an origin as browsers send it: `scheme://host`, with a port unless it is the default.
 
     Raises:
         NearfutureError: for anything else than that, `*` for all, or `null` for files.
@@ -104,8 +105,9 @@ def as_origin(text: str) -> str:
         or "*" in host
     ):
         raise NearfutureError(
-            f"{shown(text, 80)} is no origin: one is written as https://app.example or "
-            f"http://localhost:8080; '*' is every page, 'null' is files that a browser opens"
+            f"{brief(text, 80)} is no origin: an origin is written as https://app.example or "
+            f"http://localhost:8080; '*' is every page, 'null' is files that a browser opens",
+            parameter="allow_origin",
         )
     name = f"[{host}]" if ":" in host else host
     return f"{parts.scheme}://{name}" + ("" if port in (None, _PORTS[parts.scheme]) else f":{port}")
@@ -121,7 +123,7 @@ class _Authority:
 
     @classmethod
     def of(cls, text: str, scheme: str) -> _Authority | None:
-        """What is written, if it is one."""
+        """Parse `host:port`; None for anything else."""
         try:
             parts = urlsplit(f"//{text}")
             name, port = parts.hostname, parts.port
@@ -132,7 +134,7 @@ class _Authority:
         return cls(name.rstrip("."), port, _PORTS.get(scheme.lower()))
 
     def is_at(self, other: _Authority) -> bool:
-        """Whether both are one place; behind a proxy that speaks TLS, no port is its port."""
+        """Return whether both are one place; behind a proxy with TLS, no port is its port."""
         return self.name == other.name and (
             self.port == other.port or (self.port or self.usual) == (other.port or other.usual)
         )

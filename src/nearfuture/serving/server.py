@@ -1,4 +1,4 @@
-"""uvicorn, one for each port, in one event loop; and what happens when it is told to stop."""
+"""uvicorn, one server for each port, in one event loop; and an orderly end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import uvicorn
 from nearfuture.error import NearfutureError
 from nearfuture.serving.app import create_app
 from nearfuture.serving.service import Service
-from nearfuture.serving.transport import HttpProtocol, WebSocketProtocol
+from nearfuture.serving.transport import UvicornHttpProtocol, UvicornWebSocketProtocol
 
 _PING_S = 20.0
 _BACKLOG = 1024
@@ -30,7 +30,7 @@ _LOG = logging.getLogger("nearfuture.serving")
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen: `root` names the protocol that has this port to itself, if one has."""
+    """An address to listen on; `root` names the protocol that has this port to itself, if any."""
 
     host: str
     port: int
@@ -38,96 +38,107 @@ class Address:
 
     def __post_init__(self) -> None:
         if not 0 <= self.port < 65536:
-            raise NearfutureError(f"port {self.port} is none: they go from 0 to 65535")
+            raise NearfutureError(
+                f"`port` {self.port} is none: they go from 0 to 65535",
+                code="out_of_range",
+                parameter="port",
+            )
 
 
-def bound(addresses: Sequence[Address]) -> list[socket.socket]:
-    """A listening socket for each address, so that a port in use is known before all else.
+@dataclass(frozen=True)
+class Listener:
+    """An address with the socket that listens on it."""
+
+    address: Address
+    socket: socket.socket
+
+
+def bind(addresses: Sequence[Address]) -> list[Listener]:
+    """Listen on each address, so that a port in use is known before all else.
 
     Raises:
-        NearfutureError: naming the address that cannot be had.
+        NearfutureError: naming the address that cannot be bound.
     """
-    sockets: list[socket.socket] = []
+    listeners: list[Listener] = []
     for address in addresses:
         try:
-            sockets.append(_listening(address))
+            listeners.append(Listener(address, _listen(address)))
         except (OSError, OverflowError) as error:
-            for one in sockets:
-                one.close()
+            for listener in listeners:
+                listener.socket.close()
             reason = getattr(error, "strerror", None) or str(error)
             raise NearfutureError(
                 f"cannot listen on {address.host}:{address.port}: {reason.lower()}; choose another "
-                f"--port or --host"
+                f"`port` or `host`",
+                code="unavailable",
+                parameter="port",
             ) from error
-    return sockets
+    return listeners
 
 
 async def serve(
     service: Service,
-    addresses: Sequence[Address],
-    sockets: Sequence[socket.socket],
+    listeners: Sequence[Listener],
     *,
     tls: tuple[Path, Path] | None = None,
-    started: Callable[[], None] | None = None,
-    stopping: Callable[[float], None] | None = None,
+    on_started: Callable[[], None] | None = None,
+    on_stopping: Callable[[float], None] | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain; a second signal ends it at once.
 
     Args:
         service: what is served.
-        addresses: one for each socket.
-        sockets: from `bound`.
+        listeners: from `bind`.
         tls: certificate chain and key, as PEM files.
-        started: called when all ports answer.
-        stopping: called when it is told to stop, and when it is to hurry, with the seconds it may
-            take.
+        on_started: called when all ports answer.
+        on_stopping: called when it is told to stop, and when it is to hurry, with the seconds it
+            may take.
         stop: does what a signal does, once it is set.
 
     Raises:
         NearfutureError: for certificates that cannot be used.
     """
-    servers = [_Server(_config(service, address, tls), service) for address in addresses]
+    servers = [_Server(_config(service, listener.address, tls), service) for listener in listeners]
     loop = asyncio.get_running_loop()
-    loop.set_exception_handler(_complaint(service))
+    loop.set_exception_handler(_exception_handler(service))
     stop = asyncio.Event() if stop is None else stop
     hurry = asyncio.Event()
 
-    def told() -> None:
+    def on_signal() -> None:
         (hurry if stop.is_set() else stop).set()
 
-    with _signals(loop, told):
+    with _signals(loop, on_signal):
         running = [
-            asyncio.create_task(server.serve(sockets=[one]))
-            for server, one in zip(servers, sockets, strict=True)
+            asyncio.create_task(server.serve(sockets=[listener.socket]))
+            for server, listener in zip(servers, listeners, strict=True)
         ]
         while not all(server.started for server in servers):
             await asyncio.sleep(0.01)
             for task in running:
                 if task.done():
                     task.result()
-        service.metrics.ready.set_function(lambda: float(service.ready))
-        if started is not None:
-            started()
+        if on_started is not None:
+            on_started()
         stopped = asyncio.create_task(stop.wait())
         await asyncio.wait([stopped, *running], return_when=asyncio.FIRST_COMPLETED)
-        until = loop.time() + service.limits.drain_s - service.goodbye_s / 2
-        if stopping is not None:
-            stopping(service.limits.drain_s)
+        deadline = loop.time() + service.limits.drain_s - service.closing_s / 2
+        if on_stopping is not None:
+            on_stopping(service.limits.drain_s)
         draining = asyncio.create_task(service.drain())
         hurrying = asyncio.create_task(hurry.wait())
         await asyncio.wait([draining, hurrying], return_when=asyncio.FIRST_COMPLETED)
         stopped.cancel()
         draining.cancel()
-        if hurry.is_set() and stopping is not None:
-            stopping(0.0)
-        service.dismiss()
+        if hurry.is_set() and on_stopping is not None:
+            on_stopping(0.0)
+        service.cancel_requests()
         for server in servers:
             server.should_exit = True
         closing = asyncio.gather(*running)
         ends: list[asyncio.Future[Any]] = [closing, hurrying]
-        left = max(0.0, until - loop.time())
-        await asyncio.wait(ends, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        remaining = max(0.0, deadline - loop.time())
+        await asyncio.wait(ends, timeout=remaining, return_when=asyncio.FIRST_COMPLETED)
         hurrying.cancel()
         for server in servers:
             server.abort()
@@ -148,22 +159,22 @@ class _Server(uvicorn.Server):
         await self.lifespan.startup()
         loop, config = asyncio.get_running_loop(), self.config
 
-        def protocol() -> HttpProtocol:
+        def protocol() -> UvicornHttpProtocol:
             state = self.lifespan.state
-            return HttpProtocol(config, self.server_state, state, idle=self._service.idle)
+            return UvicornHttpProtocol(config, self.server_state, state, idle=self._service.idle)
 
         self.servers = [
             await loop.create_server(
                 protocol,
-                sock=one,
+                sock=listening,
                 ssl=config.ssl,
                 ssl_handshake_timeout=self._service.limits.headers_s if config.ssl else None,
                 backlog=_ACCEPTED,
             )
-            for one in sockets
+            for listening in sockets
         ]
-        for one in sockets:
-            one.listen(_BACKLOG)  # asyncio takes one number for both
+        for listening in sockets:
+            listening.listen(_BACKLOG)  # asyncio takes one number for both
         self.started = True
 
     @contextlib.contextmanager
@@ -171,7 +182,7 @@ class _Server(uvicorn.Server):
         yield
 
     def abort(self) -> None:
-        """Wait no longer for clients that do not take what they are told."""
+        """Drop clients that do not take their last messages."""
         self.force_exit = True
         for connection in tuple(self.server_state.connections):
             connection.transport.abort()
@@ -181,15 +192,15 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
     config = uvicorn.Config(
         create_app(service, root=address.root),
         loop="asyncio",
-        http=HttpProtocol,
+        http=UvicornHttpProtocol,
         lifespan="off",
         # Pings keep proxies from closing silent connections. There is no deadline for the answer:
         # it comes behind audio that waits to be read, from a client that is slow or far ahead, and
         # closing with 1011 would punish both. Dead clients are found by `idle_s`.
-        ws=WebSocketProtocol,
+        ws=UvicornWebSocketProtocol,
         ws_ping_interval=_PING_S,
         ws_ping_timeout=None,
-        ws_max_size=service.limits.most_message_bytes,
+        ws_max_size=service.limits.max_message_bytes,
         ws_per_message_deflate=False,  # audio does not compress, and bombs do
         log_config=None,
         access_log=False,
@@ -208,14 +219,16 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
     return config
 
 
-def _complaint(service: Service) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
-    """What asyncio has to say, and what to do about it.
+def _exception_handler(
+    service: Service,
+) -> Callable[[asyncio.AbstractEventLoop, dict[str, Any]], None]:
+    """Return what handles the errors that asyncio reports.
 
     Without descriptors no socket can be accepted, not even that of a client who has a key. asyncio
     says so a thousand times a second, and tries again after one.
     """
 
-    def complain(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
             service.idle.drop_oldest()
@@ -223,14 +236,14 @@ def _complaint(service: Service) -> Callable[[asyncio.AbstractEventLoop, dict[st
         else:
             loop.default_exception_handler(context)
 
-    return complain
+    return handle
 
 
-def _listening(address: Address) -> socket.socket:
-    found = socket.getaddrinfo(
+def _listen(address: Address) -> socket.socket:
+    candidates = socket.getaddrinfo(
         address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
     )
-    family, kind, protocol, _, where = found[0]
+    family, kind, protocol, _, where = candidates[0]
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -245,12 +258,12 @@ def _listening(address: Address) -> socket.socket:
 
 
 @contextlib.contextmanager
-def _signals(loop: asyncio.AbstractEventLoop, told: Callable[[], None]) -> Iterator[None]:
-    """Have SIGTERM and SIGINT tell; where that is not possible, nothing does."""
+def _signals(loop: asyncio.AbstractEventLoop, on_signal: Callable[[], None]) -> Iterator[None]:
+    """Call a function on SIGTERM and SIGINT; where that is not possible, nothing does."""
     added = []
     for number in (signal.SIGTERM, signal.SIGINT):
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-            loop.add_signal_handler(number, told)
+            loop.add_signal_handler(number, on_signal)
             added.append(number)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What all protocols share: models, places for streams, refusals, and a decent end."""
+"""What all protocols share: models, places for streams, refusals, and an orderly end."""
 
 from __future__ import annotations
 
@@ -15,40 +15,41 @@ from typing import Any
 from starlette.requests import HTTPConnection
 
 from nearfuture.decoding import Endpoint
-from nearfuture.error import NearfutureError
-from nearfuture.runtime import Busy, Dispatcher
+from nearfuture.runtime import Dispatcher
+from nearfuture.serving.errors import CODES, RequestError
 from nearfuture.serving.idle import IdleSockets
-from nearfuture.serving.limits import REFUSALS, Limits, Refused, Settings, shown
+from nearfuture.serving.json_fields import brief
 from nearfuture.serving.log import CLIENT
 from nearfuture.serving.metrics import Metrics
-from nearfuture.serving.origin import Origins, as_origin
-from nearfuture.serving.session import Session, Update
-from nearfuture.serving.uploads import Uploads
+from nearfuture.serving.origin import OriginPolicy, as_origin
+from nearfuture.serving.session import Session, SessionOptions, Update
+from nearfuture.serving.settings import ServerSettings
+from nearfuture.serving.uploads import UploadScheduler
 
 KEY_PROTOCOL = "openai-insecure-api-key."
-"""What the subprotocol begins with in which a browser brings the API key."""
+"""The prefix of the subprotocol in which a browser brings the API key."""
 
-_GOODBYE_SHARE = 0.25
-_LOOK_AGAIN_S = 0.05
+_CLOSING_SHARE = 0.25
+_POLL_S = 0.05
 
 _LOG = logging.getLogger("nearfuture.serving")
 
 
 @dataclass(eq=False)
 class InFlight:
-    """A request or a websocket that was let in and is not over.
+    """A request or a websocket that was admitted and is not over.
 
     Attributes:
         task: what serves it.
-        begun: whether its answer has: after that there cannot be another.
+        started: whether its answer has: after that there cannot be another.
         closed: whether this side has closed the websocket.
-        dismissed: whether it was ended, for the server stops.
+        cancelled: whether it was ended because the server stops.
     """
 
     task: asyncio.Task[Any]
-    begun: bool = False
+    started: bool = False
     closed: bool = False
-    dismissed: bool = False
+    cancelled: bool = False
 
 
 class Service:
@@ -60,59 +61,63 @@ class Service:
 
     Attributes:
         models: the names.
-        metrics: what it counts.
-        settings: as given.
+        metrics: of this server.
         limits: those of the settings.
         origins: whose web pages may use it.
         idle: sockets that have no request.
-        uploads: the recordings that were taken in.
+        uploads: the recordings that were received.
+        draining: whether it accepts no new streams, for it stops.
     """
 
-    def __init__(self, dispatchers: Mapping[str, Dispatcher], settings: Settings | None = None):
+    def __init__(
+        self, dispatchers: Mapping[str, Dispatcher], settings: ServerSettings | None = None
+    ) -> None:
         assert dispatchers, "a server has models"
         self._dispatchers = dict(dispatchers)
-        self.settings = Settings() if settings is None else settings
-        self.limits: Limits = self.settings.limits
+        self.settings = ServerSettings() if settings is None else settings
+        self.limits = self.settings.limits
         keyed = self.settings.api_key is not None
-        self.origins = Origins(map(as_origin, self.settings.allow_origins), keyed=keyed)
+        self.origins = OriginPolicy(map(as_origin, self.settings.allow_origin), keyed=keyed)
         self.models = tuple(self._dispatchers)
-        self.metrics = Metrics(self._dispatchers, self.limits)
         self._sessions: set[Session] = set()
         self._opening = 0
-        self.idle = IdleSockets(self.limits.most_idle, self.limits.headers_s)
         self._in_flight: set[InFlight] = set()
+        self._numbers = itertools.count(1)
+        self.idle = IdleSockets(self.limits.max_idle_sockets, self.limits.headers_s)
+        self.uploads = UploadScheduler(self.limits.max_streams // 4)
+        self.draining = False
+        self.metrics = Metrics(self._dispatchers, self.limits)
         self.metrics.connections.set_function(lambda: self.connections)
         self.metrics.idle_sockets.set_function(lambda: len(self.idle))
-        self.uploads = Uploads(self.limits.most_streams // 4)
         for state in ("waiting", "running"):
             count = functools.partial(getattr, self.uploads, state)
             self.metrics.uploads.labels(state).set_function(count)
-        self.metrics.upload_wait_seconds.set_function(lambda: self.uploads.waited_s)
-        self._numbers = itertools.count(1)
-        self.draining = False
+        self.metrics.upload_wait.set_function(lambda: self.uploads.waited_s)
+        self.metrics.ready.set_function(lambda: float(self.unready_reason() is None))
 
     def dispatcher(self, model: str | None = None) -> Dispatcher:
-        """The engine of a model, of the first unless given.
+        """Return the engine of a model, of the first unless given.
 
         Raises:
-            Refused: for a model that is not served, naming those that are.
+            RequestError: for a model that is not served, naming those that are.
         """
         name = self.models[0] if model is None else model
         if name not in self._dispatchers:
-            raise Refused(
-                "bad_request",
-                f"there is no model {shown(name, 80)} here: {', '.join(self.models)}",
+            raise RequestError(
+                "model_not_found",
+                f"there is no model {brief(name, 80)} here: {', '.join(self.models)}",
+                "model",
             )
         return self._dispatchers[name]
 
     @property
-    def goodbye_s(self) -> float:
-        """How much of a drain is for telling those who have no stream, and for closing sockets."""
-        return _GOODBYE_SHARE * self._last_words_s
+    def closing_s(self) -> float:
+        """How much of a drain is for clients without a stream, and for closing sockets."""
+        return _CLOSING_SHARE * self._final_results_s
 
     @property
-    def _last_words_s(self) -> float:
-        return min(self.limits.last_words_s, self.limits.drain_s)
+    def _final_results_s(self) -> float:
+        return min(self.limits.final_results_s, self.limits.drain_s)
 
     @property
     def connections(self) -> int:
@@ -120,60 +125,54 @@ class Service:
         return len(self._in_flight)
 
     @contextmanager
-    def entered(self, here: InFlight) -> Iterator[None]:
+    def tracked(self, request: InFlight) -> Iterator[None]:
         """Count a request or a websocket for as long as it is in flight."""
-        self._in_flight.add(here)
+        self._in_flight.add(request)
         try:
             yield
         finally:
-            self._in_flight.discard(here)
+            self._in_flight.discard(request)
 
     @property
     def streams(self) -> int:
-        """How many are open."""
+        """How many streams are open."""
         return len(self._sessions)
 
     @property
     def alive(self) -> bool:
         """Whether every engine works; one that does not never will again."""
-        return all(one.error is None for one in self._dispatchers.values())
+        return all(dispatcher.error is None for dispatcher in self._dispatchers.values())
 
-    @property
-    def ready(self) -> bool:
-        """Whether a new stream or upload had better come here, see `why_not_ready`."""
-        return self.why_not_ready() is None
-
-    def why_not_ready(self) -> Refused | None:
-        """Why another server had better be asked; None if it need not.
+    def unready_reason(self) -> RequestError | None:
+        """Return why another server had better be asked; None if it need not.
 
         Not while draining or saturated, and not while uploads wait for long or stand still; live
-        streams are let in all the same then.
+        streams are accepted all the same then.
         """
-        return self.why_not() or self.uploads.why_not()
+        return self.rejection() or self.uploads.overload()
 
-    def why_not(self, dispatcher: Dispatcher | None = None) -> Refused | None:
-        """Why no new stream would be let in, on this engine or on any; None if one would."""
+    def rejection(self, dispatcher: Dispatcher | None = None) -> RequestError | None:
+        """Return why a new stream is rejected, on this engine or on any; None if it is not."""
         if self.draining:
-            return Refused(
+            return RequestError(
                 "draining", "this server is about to stop and opens no more streams: ask another"
             )
-        most, now = self.limits.most_streams, len(self._sessions) + self._opening
-        if now >= most:
-            return Refused(
+        count = len(self._sessions) + self._opening
+        if count >= self.limits.max_streams:
+            return RequestError(
                 "busy",
-                f"{now} streams are open, the most there may be: try again when one has ended, or "
-                f"ask another server",
+                f"{count} streams are open, the most there may be: try again when one has ended, "
+                f"or ask another server",
             )
-        dispatchers = self._dispatchers.values() if dispatcher is None else [dispatcher]
-        for one in dispatchers:
-            if one.error is not None:
-                return Refused("internal", str(one.error))
-            here = one.occupancy()
-            if here.streams and here.load > here.load_limit:
-                return Refused(
+        for engine in self._dispatchers.values() if dispatcher is None else [dispatcher]:
+            if engine.error is not None:
+                return RequestError("internal", str(engine.error))
+            now = engine.occupancy()
+            if now.streams and now.load > now.load_limit:
+                return RequestError(
                     "busy",
-                    f"the {here.streams} open streams are a load of {here.load:.2f}, over the "
-                    f"limit of {here.load_limit:.2f}: try again later, or ask another server",
+                    f"the {now.streams} open streams are a load of {now.load:.2f}, over the "
+                    f"limit of {now.load_limit:.2f}: try again later, or ask another server",
                 )
         return None
 
@@ -184,7 +183,6 @@ class Service:
         rate: int | None = None,
         budget_ms: float | None = None,
         endpoint: Endpoint | None = None,
-        whole: bool = False,
         protocol: str = "",
     ) -> Session:
         """Open a stream, under the limits of the server; close it when it is of no more use.
@@ -193,17 +191,17 @@ class Service:
             model: which; the first unless given.
             rate: samples per second; the model's own unless given.
             budget_ms: worst-case algorithmic latency; that of the settings unless given.
-            endpoint: divides the text into utterances; that of the settings unless given.
-            whole: never divide the text.
+            endpoint: divides the text into utterances; it is one unless given.
             protocol: by whose name it is counted.
 
         Raises:
-            Refused: if there is no room, while draining, for a model that is not served, for a rate
-                that cannot be resampled and a budget that cannot be kept.
+            RequestError: if there is no room, while draining, and for a model that is not served.
+            NearfutureError: for a rate that cannot be resampled, a budget that cannot be kept, and
+                where the engine has no room.
         """
         dispatcher = self.dispatcher(model)
         name = self.models[0] if model is None else model
-        if reason := self.why_not(dispatcher):
+        if reason := self.rejection(dispatcher):
             raise reason
         fields = {
             "stream": next(self._numbers),
@@ -211,34 +209,33 @@ class Service:
             "protocol": protocol,
             "client": CLIENT.get().get("client"),
         }
-        loop = asyncio.get_running_loop()
+        options = SessionOptions(
+            rate=rate,
+            budget_ms=self.settings.budget_ms if budget_ms is None else budget_ms,
+            endpoint=endpoint,
+            limits=self.limits,
+        )
         # The filters of an unusual rate take a while to compute: not in the event loop.
         opening = asyncio.ensure_future(
             asyncio.to_thread(
                 Session,
                 dispatcher,
-                rate=rate,
-                budget_ms=self.settings.budget_ms if budget_ms is None else budget_ms,
-                endpoint=None if whole else endpoint or self.settings.endpoint,
-                limits=self.limits,
-                on_final=lambda update: self._ended(update, fields),
+                options,
+                on_final=lambda update: self._log_utterance(update, fields),
                 on_close=lambda session: self._closed(session, fields),
-                loop=loop,
+                loop=asyncio.get_running_loop(),
             )
         )
         self._opening += 1
-        opens = False
+        abandoned = False
         try:
             session = await asyncio.shield(opening)
         except asyncio.CancelledError:
-            opens = True  # in its thread, whatever becomes of the client
-            opening.add_done_callback(self._unwanted)
+            abandoned = True  # it opens in its thread, whatever becomes of the client
+            opening.add_done_callback(self._close_abandoned)
             raise
-        except NearfutureError as error:
-            code = "busy" if isinstance(error, Busy) else "bad_request"
-            raise Refused(code, str(error)) from error
         finally:
-            self._opening -= not opens
+            self._opening -= not abandoned
         self._sessions.add(session)
         self.metrics.streams.labels(name, protocol).inc()
         self.metrics.opened.labels(name, protocol).inc()
@@ -247,15 +244,15 @@ class Service:
         return session
 
     def authorized(self, connection: HTTPConnection) -> bool:
-        """Whether a request or a websocket brings the API key, if one is wanted.
+        """Return whether a request or a websocket brings the API key, if one is wanted.
 
         `Authorization: Bearer KEY`; browsers, which cannot send that for a websocket, offer the
         subprotocol `openai-insecure-api-key.KEY` as they do with OpenAI's servers.
         """
         if self.settings.api_key is None:
             return True
-        scheme, _, given = connection.headers.get("authorization", "").partition(" ")
-        keys = [given.strip()] if scheme.lower() == "bearer" else []
+        scheme, _, token = connection.headers.get("authorization", "").partition(" ")
+        keys = [token.strip()] if scheme.lower() == "bearer" else []
         for offered in connection.headers.get("sec-websocket-protocol", "").split(","):
             name = offered.strip()
             if name.startswith(KEY_PROTOCOL):
@@ -263,67 +260,68 @@ class Service:
         wanted = self.settings.api_key.encode()
         return any(hmac.compare_digest(key.encode("utf-8", "replace"), wanted) for key in keys)
 
-    def refused(self, code: str) -> None:
-        """Count and log a refusal; those who tell clients of one call it."""
-        self.metrics.refusals.labels(code).inc()
-        level = logging.WARNING if REFUSALS.get(code, (0,))[0] in (500, 507) else logging.INFO
+    def record_error(self, code: str) -> None:
+        """Count and log an error that a client is told of."""
+        self.metrics.errors.labels(code).inc()
+        level = logging.WARNING if CODES[code][0] in (500, 507) else logging.INFO
         _LOG.log(level, "refused", extra={"fields": {"code": code, **CLIENT.get()}})
 
     async def drain(self) -> None:
-        """Let no new streams in, and let open ones go on for a while; those left then are finished.
+        """Accept no new streams, and let open ones go on for a while; then finish the others.
 
-        Afterwards no stream is open, and `goodbye_s` of `drain_s` are left for the others.
+        Afterwards no stream is open, and `closing_s` of `drain_s` remain for other clients.
         """
         self.draining = True
-        total, words = self.limits.drain_s, self._last_words_s
-        _LOG.info("draining", extra={"fields": {"streams": self.streams, "seconds": total}})
-        loop = asyncio.get_running_loop()
-        until = loop.time() + total - words
-        while (self._sessions or self._opening) and loop.time() < until:
-            await asyncio.sleep(_LOOK_AGAIN_S)
+        total_s, final_s = self.limits.drain_s, self._final_results_s
+        _LOG.info("draining", extra={"fields": {"streams": self.streams, "seconds": total_s}})
+        await self._wait_for_streams(total_s - final_s)
         if self._sessions:
             _LOG.warning("cutting off", extra={"fields": {"streams": self.streams}})
         for session in tuple(self._sessions):
-            session.cut()
-        until = loop.time() + words - self.goodbye_s
-        while self._sessions and loop.time() < until:
-            await asyncio.sleep(_LOOK_AGAIN_S)
+            session.interrupt()
+        await self._wait_for_streams(final_s - self.closing_s)
         for session in tuple(self._sessions):
             session.close()
 
-    def dismiss(self) -> None:
-        """Tell those who wait for an answer that there will be none: uploads, silent websockets."""
-        for here in self._in_flight:
-            if not here.dismissed:
-                here.dismissed = True
-                here.task.cancel()
+    def cancel_requests(self) -> None:
+        """End those that wait for an answer that will not come: uploads, silent websockets."""
+        for request in self._in_flight:
+            if not request.cancelled:
+                request.cancelled = True
+                request.task.cancel()
 
-    def _unwanted(self, opening: asyncio.Future[Session]) -> None:
-        """Nobody waits for this session any more: its place is free again."""
+    async def _wait_for_streams(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + seconds
+        while (self._sessions or self._opening) and loop.time() < deadline:
+            await asyncio.sleep(_POLL_S)
+
+    def _close_abandoned(self, opening: asyncio.Future[Session]) -> None:
+        """Close a session that nobody waits for any more: its place is free again."""
         self._opening -= 1
         if not opening.cancelled() and opening.exception() is None:
             opening.result().close()
 
-    def _ended(self, update: Update, fields: Mapping[str, Any]) -> None:
-        """An utterance has ended; what was said is logged only where somebody asked for it."""
+    def _log_utterance(self, update: Update, fields: Mapping[str, Any]) -> None:
+        """Log the text of an utterance, only where the settings ask for it."""
         if self.settings.log_text:
-            said = {"utterance": update.utterance, "text": update.committed}
-            _LOG.info("utterance", extra={"fields": {**fields, **said}})
+            utterance = {"utterance": update.utterance, "text": update.committed}
+            _LOG.info("utterance", extra={"fields": {**fields, **utterance}})
 
     def _closed(self, session: Session, fields: Mapping[str, Any]) -> None:
         if session not in self._sessions:
-            return  # nobody has seen it
+            return  # it was abandoned
         model, protocol = fields["model"], fields["protocol"]
         final_ms = session.final_ms
         self._sessions.discard(session)
         self.metrics.streams.labels(model, protocol).dec()
         self.metrics.ended.labels(model, str(session.complete).lower()).inc()
-        self.metrics.audio_seconds.labels(model).inc(session.heard_s)
+        self.metrics.audio.labels(model).inc(session.received_s)
         if final_ms is not None:
-            self.metrics.final_seconds.labels(model).observe(final_ms / 1000)
-        done = {
-            "heard_s": round(session.heard_s, 3),
-            "finished": session.complete,
+            self.metrics.finalisation.labels(model).observe(final_ms / 1000)
+        result = {
+            "audio_s": round(session.received_s, 3),
+            "complete": session.complete,
             "final_ms": None if final_ms is None else round(final_ms, 1),
         }
-        _LOG.info("stream closed", extra={"fields": {**fields, **done}})
+        _LOG.info("stream closed", extra={"fields": {**fields, **result}})

@@ -1,4 +1,4 @@
-"""uvicorn's side of a socket, for clients of any kind: their mistakes are no errors of ours."""
+"""uvicorn's protocols, for clients of any kind: their mistakes are no errors of ours."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nearfuture.serving.idle import IdleSockets
 LOST = "nearfuture.lost"
 """The extension of a websocket's scope with an `asyncio.Event`: set once the socket is gone."""
 
-_LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a goodbye
+_LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a close frame
 _STUCK_S = 60.0
 _PACKET_BYTES = 1 << 14
 
 
-class WebSocketProtocol(WebSocketsSansIOProtocol):
+class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
     """uvicorn's own, with six differences.
 
     * A packet is a few thousand frames at most, for nobody else is served while it is taken apart.
@@ -36,7 +36,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*arguments, **options)
         self._lost = asyncio.Event()
         self._linger: asyncio.TimerHandle | None = None
-        self._late: list[bytes] = []
+        self._late_pong: list[bytes] = []
 
     def connection_made(self, transport: Any) -> None:
         """Begin; asyncio reads 256 KiB at once unless told otherwise."""
@@ -48,16 +48,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         if self.writable.is_set():
             super().handle_ping()
         else:
-            self._late = self.conn.data_to_send()[-1:]
+            self._late_pong = self.conn.data_to_send()[-1:]
 
     def resume_writing(self) -> None:
-        """The client takes bytes again."""
+        """Send the last pong: the client takes bytes again."""
         super().resume_writing()
-        late, self._late = self._late, []
-        self.transport.writelines(late)
+        late_pong, self._late_pong = self._late_pong, []
+        self.transport.writelines(late_pong)
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes; a peer that breaks the protocol after its goodbye gets no other."""
+        """Take bytes; a peer that breaks the protocol after its close frame gets no other."""
         try:
             super().data_received(data)
         except InvalidState:
@@ -81,19 +81,19 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         super().send_receive_event_to_app()
 
     async def send(self, message: Any) -> None:
-        """Send what the application says."""
+        """Send a message of the application."""
         await super().send(message)
         if message["type"] == "websocket.http.response.body" and self.close_sent:
             self.handshake_complete = True
 
     async def run_asgi(self) -> None:
-        """Run the application to its end, and the connection to its own."""
+        """Run the application to its end, then give the peer a while to close the socket."""
         await super().run_asgi()
         if not self.disconnected:
             self._linger = self.loop.call_later(_LINGER_S, self.transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
+        """Tell the application that the socket is gone."""
         super().connection_lost(exc)
         self._lost.set()
         if self._linger is not None:
@@ -103,7 +103,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 _NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-class HttpProtocol(H11Protocol):
+class UvicornHttpProtocol(H11Protocol):
     """uvicorn's own, with four differences.
 
     * A request for a websocket that is not complete with its headers is refused.
@@ -158,22 +158,22 @@ class HttpProtocol(H11Protocol):
             self.transport.close()
 
     def pause_writing(self) -> None:
-        """The client does not take what waits for it."""
+        """Give the client a minute to take what waits for it."""
         super().pause_writing()
         self._stuck = self.loop.call_later(_STUCK_S, self.transport.abort)
 
     def resume_writing(self) -> None:
-        """It does."""
+        """Stop the clock: the client takes bytes again."""
         super().resume_writing()
-        self._relax()
+        self._cancel_stuck()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The socket is gone."""
+        """Forget the socket."""
         super().connection_lost(exc)
         self._idle.discard(self.transport)
-        self._relax()
+        self._cancel_stuck()
 
-    def _relax(self) -> None:
+    def _cancel_stuck(self) -> None:
         if self._stuck is not None:
             self._stuck.cancel()
 

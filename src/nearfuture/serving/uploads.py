@@ -1,4 +1,4 @@
-"""Turns of uploaded recordings: nobody's hours stand before somebody else's seconds."""
+"""Uploaded recordings decoded in turns: no long recording delays a short one by its length."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.errors import RequestError
 
 T = TypeVar("T")
 
-TURNS = 4
+CONCURRENT = 4
 """Recordings that are decoded at the same time; others wait, on disk, for their turn."""
 
 _TURN_S = 10.0  # of audio; then whoever waits has a turn first
 _STUCK_S = 30.0
 
 
-class Uploads:
-    """The recordings that a server has taken in, and whose turn it is.
+class UploadScheduler:
+    """The recordings that a server has received, and whose turn it is.
 
     A turn is `_TURN_S` of audio. Then a recording goes to the end of the queue, if there is one: a
     short recording waits for a turn of those before it, never for their whole length.
 
     Args:
-        most: recordings whose text has begun; each has a place among the streams.
+        max_started: recordings whose text has begun; each has a place among the streams.
         clock: in seconds.
     """
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, max_started: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         # Their own threads: those of the event loop open live streams, and what an upload makes a
         # decoder do cannot be interrupted, not even when its client has left.
-        self._threads = ThreadPoolExecutor(TURNS, "nearfuture-upload")
-        self._begun = asyncio.Semaphore(max(TURNS, most))
-        self._turns = asyncio.Semaphore(TURNS)  # first come, first served
+        self._threads = ThreadPoolExecutor(CONCURRENT, "nearfuture-upload")
+        self._starts = asyncio.Semaphore(max(CONCURRENT, max_started))
+        self._turns = asyncio.Semaphore(CONCURRENT)  # first come, first served
         self._waiting: dict[Upload, float] = {}  # for their first turn, since when
-        self._running: dict[Upload, float] = {}  # when it last got on
+        self._running: dict[Upload, float] = {}  # when it last made progress
 
     @property
     def waiting(self) -> int:
@@ -58,76 +58,76 @@ class Uploads:
         return now - min(self._waiting.values(), default=now)
 
     async def in_thread(self, work: Callable[[], T]) -> T:
-        """What it gives, done where neither the event loop nor a live stream waits for it."""
+        """Run work where neither the event loop nor a live stream waits for it."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
-    def why_not(self) -> Refused | None:
-        """Why another recording had better go to another server; None if it need not."""
+    def overload(self) -> RequestError | None:
+        """Return why another recording had better go to another server; None if it need not."""
         if self.waited_s > _STUCK_S:
-            return Refused(
+            return RequestError(
                 "busy",
                 f"{self.waiting} uploads wait, the first for {self.waited_s:.0f} s: try again "
                 f"later, or ask another server",
             )
         now = self._clock()
-        silent_s = now - max(self._running.values(), default=now)
-        if self.running >= TURNS and silent_s > _STUCK_S:
-            return Refused(
+        stalled_s = now - max(self._running.values(), default=now)
+        if self.running >= CONCURRENT and stalled_s > _STUCK_S:
+            return RequestError(
                 "busy",
-                f"the {self.running} uploads that are being decoded have not got on for "
-                f"{silent_s:.0f} s: ask another server",
+                f"the {self.running} uploads that are being decoded make no progress for "
+                f"{stalled_s:.0f} s: ask another server",
             )
         return None
 
     @asynccontextmanager
-    async def entered(self) -> AsyncGenerator[Upload]:
-        """One more recording, from the moment when it has its first turn."""
+    async def admit(self) -> AsyncGenerator[Upload]:
+        """Admit one more recording, from the moment when it has its first turn."""
         upload = Upload(self)
         self._waiting[upload] = self._clock()
-        begun = False
+        started = False
         try:
-            await self._begun.acquire()
-            begun = True
-            await upload.take()
+            await self._starts.acquire()
+            started = True
+            await upload.take_turn()
             del self._waiting[upload]
             yield upload
         finally:
             self._waiting.pop(upload, None)
-            upload.give()
-            if begun:
-                self._begun.release()
+            upload.release_turn()
+            if started:
+                self._starts.release()
 
 
 class Upload:
-    """One recording; made by `Uploads.entered`."""
+    """One recording; made by `UploadScheduler.admit`."""
 
-    def __init__(self, uploads: Uploads) -> None:
-        self._uploads = uploads
-        self.in_thread = uploads.in_thread
+    def __init__(self, scheduler: UploadScheduler) -> None:
+        self._scheduler = scheduler
+        self.in_thread = scheduler.in_thread
         self._has_turn = False
-        self._left_s = _TURN_S
+        self._remaining_s = _TURN_S
 
-    async def take(self) -> None:
+    async def take_turn(self) -> None:
         """Wait for a turn."""
-        await self._uploads._turns.acquire()
-        self._has_turn, self._left_s = True, _TURN_S
-        self.gets_on()
+        await self._scheduler._turns.acquire()
+        self._has_turn, self._remaining_s = True, _TURN_S
+        self.record_progress()
 
-    def give(self) -> None:
+    def release_turn(self) -> None:
         """Let others have the turn."""
         if self._has_turn:
             self._has_turn = False
-            del self._uploads._running[self]
-            self._uploads._turns.release()
+            del self._scheduler._running[self]
+            self._scheduler._turns.release()
 
-    def gets_on(self) -> None:
-        """Note that the decoder has given something."""
-        self._uploads._running[self] = self._uploads._clock()
+    def record_progress(self) -> None:
+        """Record that the decoder has produced something."""
+        self._scheduler._running[self] = self._scheduler._clock()
 
-    async def has_heard(self, seconds: float) -> None:
-        """Note audio that was decoded; where the turn is over, wait for the next."""
-        self._left_s -= seconds
-        self.gets_on()
-        if self._left_s <= 0:
-            self.give()
-            await self.take()
+    async def advance(self, seconds: float) -> None:
+        """Record audio that was decoded; where the turn is over, wait for the next."""
+        self._remaining_s -= seconds
+        self.record_progress()
+        if self._remaining_s <= 0:
+            self.release_turn()
+            await self.take_turn()

@@ -1,4 +1,4 @@
-"""What clients speak: one file each, every one with `routes(service)`."""
+"""The protocols that clients speak: one file each, every one with `routes(service)`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PROTOCOLS = ("stream", "vosk", "openai_rest", "openai_realtime")
 
 
 def routes(name: str, service: Service) -> Sequence[BaseRoute]:
-    """The routes of one protocol."""
+    """Return the routes of one protocol."""
     module = importlib.import_module(f"{__name__}.{name}")
-    found: Sequence[BaseRoute] = module.routes(service)
-    return found
+    protocol_routes: Sequence[BaseRoute] = module.routes(service)
+    return protocol_routes

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from nearfuture.serving.limits import shown
-from nearfuture.serving.protocols.openai_error import OpenAIError
-from nearfuture.serving.protocols.openai_option import as_language, refuse_options
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.json_fields import as_text, brief
+from nearfuture.serving.protocols.openai_fields import as_language, refuse_options
 
 Dialect: TypeAlias = Literal["ga", "beta"]
 """`ga` says `session.update`, `beta` (2024 and 2025) says `transcription_session.update`."""
@@ -19,23 +19,23 @@ RATES = {"int16": 24_000, "mulaw": 8000, "alaw": 8000}
 _GA = {"int16": "audio/pcm", "mulaw": "audio/pcmu", "alaw": "audio/pcma"}
 _BETA = {"int16": "pcm16", "mulaw": "g711_ulaw", "alaw": "g711_alaw"}
 
-_OF_SESSION = ("id", "object", "type", "audio")
-_OF_INPUT = ("format", "transcription", "turn_detection")
-_OF_SESSION_BETA = (
+_READ_SESSION = ("id", "object", "type", "audio")
+_READ_INPUT = ("format", "transcription", "turn_detection")
+_READ_SESSION_BETA = (
     "id",
     "object",
     "input_audio_format",
     "input_audio_transcription",
     "turn_detection",
 )
-_USUAL_BETA = {
+_DEFAULT_BETA = {
     "modalities": (["text"],),
     "input_audio_noise_reduction": (),
     "include": ([],),
     "client_secret": (),
 }
-_USUAL_HINTS = {"prompt": ("",), "keywords": ([],), "languages": ([],), "delay": ()}
-_USUAL_TURNS = {  # OpenAI's own defaults, which its clients send without meaning anything by them
+_DEFAULT_HINTS = {"prompt": ("",), "keywords": ([],), "languages": ([],), "delay": ()}
+_DEFAULT_TURNS = {  # OpenAI's own defaults, which its clients send without meaning anything by them
     "threshold": (0.5,),
     "prefix_padding_ms": (300,),
     "create_response": (False,),
@@ -51,8 +51,8 @@ class RealtimeSettings:
     Attributes:
         model: the model's name, as the client calls it; None for the server's default.
         encoding: `int16` (24 kHz), `mulaw` or `alaw` (8 kHz).
-        silence_ms: pause that ends an utterance; None where the client commits by itself.
-        language: as the client names it; it is told back and changes nothing.
+        silence_ms: pause that ends an utterance; None path the client commits by itself.
+        language: as the client names it; it is repeated to the client and changes nothing.
     """
 
     model: str | None = None
@@ -66,50 +66,54 @@ class RealtimeSettings:
         return RATES[self.encoding]
 
     def updated(self, session: object, dialect: Dialect) -> RealtimeSettings:
-        """These settings with what a client's `session` changes; fields not named stay.
+        """Return these settings with the changes of a client's `session`; other fields stay.
 
-        What `described` tells is accepted as it is.
+        The result of `described` is accepted as it is.
 
         Raises:
-            OpenAIError: for a field of the wrong type or one that means nothing, for a value that
+            RequestError: for a field of the wrong type or one that means nothing, for a value that
                 is not offered, and for a session that is to do anything but transcribe.
 
-        >>> told = {"type": "transcription", "audio": {"input": {"turn_detection": None}}}
-        >>> RealtimeSettings().updated(told, "ga").silence_ms is None
+        >>> fields = {"type": "transcription", "audio": {"input": {"turn_detection": None}}}
+        >>> RealtimeSettings().updated(fields, "ga").silence_ms is None
         True
         """
         fields = _object(session, "session")
         if dialect == "beta":
-            refuse_options(fields, read=_OF_SESSION_BETA, usual=_USUAL_BETA, where="session")
+            refuse_options(fields, read=_READ_SESSION_BETA, defaults=_DEFAULT_BETA, path="session")
             return self._with(
                 fields,
                 _encoding_beta(fields.get("input_audio_format")),
                 transcription="input_audio_transcription",
-                where="session",
+                path="session",
             )
         kind = fields.get("type", "transcription")
         if kind != "transcription":
-            raise OpenAIError(
-                f"a session of type {shown(kind)} is not offered: this server transcribes, and "
+            raise RequestError(
+                "unsupported_value",
+                f"a session of type {brief(kind)} is not offered: this server transcribes, and "
                 f"speaks to nobody; say type: 'transcription'",
-                param="session.type",
+                "session.type",
             )
-        refuse_options(fields, read=_OF_SESSION, usual={"include": ([],)}, where="session")
+        refuse_options(fields, read=_READ_SESSION, defaults={"include": ([],)}, path="session")
         audio = _object(fields.get("audio"), "session.audio")
-        refuse_options(audio, read=("input",), usual={"output": ()}, where="session.audio")
-        heard = _object(audio.get("input"), "session.audio.input")
+        refuse_options(audio, read=("input",), defaults={"output": ()}, path="session.audio")
+        audio_input = _object(audio.get("input"), "session.audio.input")
         refuse_options(
-            heard, read=_OF_INPUT, usual={"noise_reduction": ()}, where="session.audio.input"
+            audio_input,
+            read=_READ_INPUT,
+            defaults={"noise_reduction": ()},
+            path="session.audio.input",
         )
         return self._with(
-            heard,
-            _encoding_ga(heard.get("format")),
+            audio_input,
+            _encoding_ga(audio_input.get("format")),
             transcription="transcription",
-            where="session.audio.input",
+            path="session.audio.input",
         )
 
     def described(self, identifier: str, model: str, dialect: Dialect) -> dict[str, Any]:
-        """The settings in force as the client's dialect tells them; `model` is what really runs.
+        """Return the settings in force in the client's dialect; `model` is what really runs.
 
         >>> RealtimeSettings().described("sess_1", "digits", "beta")["input_audio_format"]
         'pcm16'
@@ -153,36 +157,37 @@ class RealtimeSettings:
         encoding: str | None,
         *,
         transcription: str,
-        where: str,
+        path: str,
     ) -> RealtimeSettings:
         after = self if encoding is None else replace(self, encoding=encoding)
-        place = f"{where}.{transcription}"
-        asked = _object(fields.get(transcription), place)
-        refuse_options(asked, read=("model", "language"), usual=_USUAL_HINTS, where=place)
-        if "language" in asked:
-            language = as_language(asked["language"], f"{place}.language")
+        place = f"{path}.{transcription}"
+        options = _object(fields.get(transcription), place)
+        refuse_options(options, read=("model", "language"), defaults=_DEFAULT_HINTS, path=place)
+        if "language" in options:
+            language = as_language(options["language"], f"{place}.language")
             after = replace(after, language=language)
-        if (model := asked.get("model")) is not None:
-            after = replace(after, model=_text(model, f"{place}.model"))
+        if (model := options.get("model")) is not None:
+            after = replace(after, model=as_text(model, f"{place}.model"))
         if "turn_detection" in fields:
-            silence_ms = _silence_ms(fields["turn_detection"], f"{where}.turn_detection")
+            silence_ms = _silence_ms(fields["turn_detection"], f"{path}.turn_detection")
             after = replace(after, silence_ms=silence_ms)
         return after
 
 
 def _encoding_ga(value: object) -> str | None:
-    where = "session.audio.input.format"
-    told = _object(value, where)
-    if not told:
+    path = "session.audio.input.format"
+    fields = _object(value, path)
+    if not fields:
         return None
-    refuse_options(told, read=("type", "rate"), usual={}, where=where)
-    encoding = _one_of(told.get("type"), _GA, f"{where}.type")
-    rate = told.get("rate")
+    refuse_options(fields, read=("type", "rate"), defaults={}, path=path)
+    encoding = _one_of(fields.get("type"), _GA, f"{path}.type")
+    rate = fields.get("rate")
     if rate not in (None, RATES[encoding]):
-        raise OpenAIError(
-            f"{shown(rate)} samples per second of {_GA[encoding]} are not offered: this protocol "
+        raise RequestError(
+            "invalid",
+            f"{brief(rate)} samples per second of {_GA[encoding]} are not offered: this protocol "
             f"has {RATES[encoding]} only; /stream takes any rate",
-            param=f"{where}.rate",
+            f"{path}.rate",
         )
     return encoding
 
@@ -191,54 +196,49 @@ def _encoding_beta(value: object) -> str | None:
     return None if value is None else _one_of(value, _BETA, "session.input_audio_format")
 
 
-def _one_of(value: object, names: Mapping[str, str], where: str) -> str:
+def _one_of(value: object, names: Mapping[str, str], path: str) -> str:
     for encoding, name in names.items():
         if value == name:
             return encoding
-    raise OpenAIError(
-        f"{shown(value)} is no audio format of this protocol: use {', '.join(names.values())}",
-        param=where,
-        code="invalid_value",
+    raise RequestError(
+        "invalid_value",
+        f"{brief(value)} is no audio format of this protocol: use {', '.join(names.values())}",
+        path,
     )
 
 
-def _silence_ms(value: object, where: str) -> int | None:
+def _silence_ms(value: object, path: str) -> int | None:
     if value is None:
         return None
-    told = _object(value, where)
-    kind = told.get("type", "server_vad")
+    fields = _object(value, path)
+    kind = fields.get("type", "server_vad")
     if kind != "server_vad":
-        raise OpenAIError(
-            f"turn detection of type {shown(kind)} is not offered: use 'server_vad', which waits "
+        raise RequestError(
+            "invalid_value",
+            f"turn detection of type {brief(kind)} is not offered: use 'server_vad', which waits "
             f"for a pause of silence_duration_ms, or null and commit by yourself",
-            param=f"{where}.type",
-            code="invalid_value",
+            f"{path}.type",
         )
-    refuse_options(told, read=("type", "silence_duration_ms"), usual=_USUAL_TURNS, where=where)
-    silence = told.get("silence_duration_ms")
+    refuse_options(fields, read=("type", "silence_duration_ms"), defaults=_DEFAULT_TURNS, path=path)
+    silence = fields.get("silence_duration_ms")
     if silence is None:
         return DEFAULT_SILENCE_MS
     whole = isinstance(silence, int | float) and not isinstance(silence, bool)
     if not whole or not SHORTEST_SILENCE_MS <= silence <= LONGEST_SILENCE_MS:
-        raise OpenAIError(
-            f"silence_duration_ms {shown(silence)}: it must be a number of milliseconds from "
+        raise RequestError(
+            "invalid",
+            f"silence_duration_ms {brief(silence)}: it must be a number of milliseconds from "
             f"{SHORTEST_SILENCE_MS} to {LONGEST_SILENCE_MS}",
-            param=f"{where}.silence_duration_ms",
+            f"{path}.silence_duration_ms",
         )
     return int(silence)
 
 
-def _object(value: object, where: str) -> Mapping[str, Any]:
+def _object(value: object, path: str) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, dict):
-        raise OpenAIError(
-            f"{where} is {type(value).__name__}, but an object is wanted", param=where
+        raise RequestError(
+            "invalid", f"{path} is {type(value).__name__}, but an object is wanted", path
         )
-    return value
-
-
-def _text(value: object, where: str) -> str:
-    if not isinstance(value, str):
-        raise OpenAIError(f"{where} is {type(value).__name__}, but text is wanted", param=where)
     return value

@@ -7,129 +7,175 @@ sent updates; see docs/stream-protocol.md.
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Any
 
-from starlette.routing import BaseRoute, WebSocketRoute
+from starlette.routing import BaseRoute
 from starlette.websockets import WebSocket
 
 from nearfuture import __version__
 from nearfuture.decoding import Endpoint
-from nearfuture.error import NearfutureError
-from nearfuture.serving.connection import Connection, Gone, as_message, first_of
-from nearfuture.serving.limits import Refused, as_number, shown
-from nearfuture.serving.pcm import PcmReader, as_rate, json_text
+from nearfuture.serving.connection import WebSocketConnection
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.json_fields import (
+    as_number,
+    as_object,
+    as_rate,
+    as_text,
+    brief,
+    parse_message,
+)
+from nearfuture.serving.pcm import PcmReader
+from nearfuture.serving.protocols.handler import LiveHandler
 from nearfuture.serving.service import Service
 from nearfuture.serving.session import Session, Update
 
 VERSION = 1
 SUBPROTOCOL = f"nearfuture.stream.v{VERSION}"
 
-_SILENT_MS = 1000.0  # an update a second of audio, even if nothing is said
+_SILENT_MS = 1000.0  # an update a second of audio, even without text
 _OWED_S = 1.0
 _WORDS_MS = 10_000.0  # of an utterance that goes on
 _HELLO = {"type", "version", "model", "rate", "encoding", "budget_ms", "endpoint"}
 
-_LOG = logging.getLogger("nearfuture.serving")
-
 
 def routes(service: Service) -> list[BaseRoute]:
-    """Where this protocol is spoken."""
-
-    async def stream(websocket: WebSocket) -> None:
-        await _Stream(websocket, service).run()
-
-    return [WebSocketRoute("/stream", stream)]
+    """Return the routes of this protocol."""
+    return [StreamHandler.route(service)]
 
 
-class _Stream:
-    """One connection: hello, then audio and updates, then the end."""
+class StreamHandler(LiveHandler):
+    """One stream: hello, then audio and updates, then the end."""
 
-    def __init__(self, websocket: WebSocket, service: Service) -> None:
-        self._websocket, self._service = websocket, service
-        self._session: Session | None = None
-        self._reader: PcmReader | None = None
+    path = "/stream"
+
+    def __init__(
+        self, websocket: WebSocket, connection: WebSocketConnection, service: Service
+    ) -> None:
+        super().__init__(websocket, connection, service)
         self._hello: dict[str, Any] = {}
+        self._reader: PcmReader | None = None
+        self._opened = asyncio.Event()
         self._finished = False
-        self._changing = asyncio.Lock()  # held while one session takes the place of another
+        self._reopening = asyncio.Lock()  # held while one session takes the place of another
 
-    async def run(self) -> None:
-        offered = self._websocket.scope.get("subprotocols", [])
-        try:
-            self._connection = await Connection.accept(
-                self._websocket, self._service, SUBPROTOCOL if SUBPROTOCOL in offered else None
+    @classmethod
+    def subprotocol(cls, offered: list[str]) -> str | None:
+        """Accept the one of this version."""
+        return SUBPROTOCOL if SUBPROTOCOL in offered else None
+
+    async def on_message(self, message: str | bytes) -> None:
+        """Act on audio, or on a control message."""
+        if isinstance(message, bytes):
+            await self._accept_audio(message)
+            return
+        fields = parse_message(message)
+        kind = fields.get("type")
+        if kind == "ping":
+            _refuse_fields(fields, {"type"}, "bad_message")
+            received_s = 0.0 if self.session is None else self.session.received_s
+            pong = {"type": "pong", "received_ms": round(1000 * received_s, 1)}
+            await self.connection.send(pong)
+        elif self.session is None:
+            await self._accept_hello(fields)
+        elif kind in ("flush", "finish"):
+            _refuse_fields(fields, {"type"}, "bad_message")
+            await self._end(self.session, for_good=kind == "finish")
+        else:
+            raise RequestError(
+                "bad_message",
+                f"a message has the type {brief(kind)}: flush, finish or ping is wanted",
             )
-            self._messages = self._connection.messages()
-            if await self._greet():
-                await self._talk()
-            await self._leave()
-            await self._connection.close()
-        except Gone:
-            pass
-        except Refused as refused:
-            await self._refuse(refused)
-        except NearfutureError as error:
-            await self._refuse(Refused("internal", str(error)))
-        except Exception:
-            _LOG.exception("a stream failed")
-            await self._refuse(Refused("internal", "the server made a mistake: it is in its log"))
-        finally:
-            await self._leave()
 
-    async def _leave(self) -> None:
-        """Free the place: before the goodbye, so that a client that comes back finds it free."""
-        if self._session is not None:
-            self._session.close()
-
-    async def _greet(self) -> bool:
-        """Take the hello; False if the client leaves before it."""
-        async for message in self._messages:
-            if isinstance(message, bytes):
-                raise Refused("bad_message", 'audio came before {"type": "hello"}: say hello first')
-            self._hello = as_message(message)
-            if self._hello.get("type") == "ping":
-                await self._pong()
+    async def send_results(self) -> None:
+        """Send updates until the last one; a WAV header may put another session in the place."""
+        await self._opened.wait()
+        session = None
+        while self.session is not session:
+            session = self.session
+            assert session is not None
+            sent, sent_ms = ("", ""), 0.0
+            async for update in session.updates():
+                text = (update.committed, update.provisional)
+                if update.final or text != sent or update.audio_ms - sent_ms >= _SILENT_MS:
+                    await self.connection.send(_update_message(update, session))
+                    sent, sent_ms = ("", "") if update.final else text, update.audio_ms
+            async with self._reopening:
                 continue
-            _refuse_odd(self._hello)
-            rate = self._hello.get("rate")
-            if rate is None:
-                rate = self._service.dispatcher(self._model()).manifest.rate
-            self._reader = PcmReader(_text(self._hello, "encoding", "int16"), rate=as_rate(rate))
-            await self._open()
-            return True
-        return False
+        if session is not None and not session.ended and not self.connection.closed:
+            raise RequestError("draining", "this server is about to stop: ask another")
+
+    async def send_error(self, error: RequestError) -> str:
+        """Send an error message; the socket closes with its code."""
+        await self.connection.send({"type": "error", "code": error.code, "message": str(error)})
+        return error.code
+
+    async def _accept_hello(self, hello: dict[str, Any]) -> None:
+        _check_hello(hello)
+        self._hello = {name: value for name, value in hello.items() if value is not None}
+        if "endpoint" in hello:  # null has a meaning
+            self._hello["endpoint"] = hello["endpoint"]
+        rate = self._hello.get("rate")
+        if rate is None:
+            rate = self.service.dispatcher(self._model()).manifest.rate
+        encoding = as_text(self._hello.get("encoding", "int16"), "encoding")
+        self._reader = PcmReader(encoding, rate=as_rate(rate))
+        await self._open_session(self._reader)
+        self._opened.set()
+
+    async def _accept_audio(self, data: bytes) -> None:
+        if self._finished:
+            return
+        if self.session is None or self._reader is None:
+            raise RequestError(
+                "bad_message", 'audio came before {"type": "hello"}: say hello first'
+            )
+        if as_object(data) is not None:
+            raise RequestError(
+                "bad_message", f"JSON came as binary, {brief(data, 20)}: send it as text"
+            )
+        rate, encoding = self._reader.rate, self._reader.encoding
+        samples = self._reader.read(data)
+        if (rate, encoding) != (self._reader.rate, self._reader.encoding):
+            async with self._reopening:
+                await self._open_session(self._reader)
+        await self.session.accept(samples)
+
+    async def _end(self, session: Session, *, for_good: bool) -> None:
+        if self._finished or self._reader is None:
+            return
+        self._finished = for_good
+        await session.accept(self._reader.finish())
+        await (session.finish() if for_good else session.flush())
 
     def _model(self) -> str:
-        return _text(self._hello, "model", self._service.models[0])
+        return as_text(self._hello.get("model", self.service.models[0]), "model")
 
-    async def _open(self) -> None:
-        """Open a stream for audio at the rate of the reader, and say what is promised."""
-        assert self._reader is not None
+    async def _open_session(self, reader: PcmReader) -> None:
+        """Open a stream for audio at the rate of the reader, and send what is promised."""
         model = self._model()
         budget_ms = self._hello.get("budget_ms")
-        endpoint = _endpoint(self._hello, self._service.settings.endpoint)
-        if self._session is not None:
-            self._session.close()
-        self._session = await self._service.session(
+        endpoint = _endpoint(self._hello, self.service.settings.endpoint)
+        self.release()
+        self.session = session = await self.service.session(
             model=model,
-            rate=self._reader.rate,
+            rate=reader.rate,
             budget_ms=None if budget_ms is None else as_number(budget_ms, "budget_ms"),
             endpoint=endpoint,
-            whole=endpoint is None,
             protocol="stream",
         )
-        self._connection.owing = self._owes
-        latency, limits = self._session.latency, self._service.limits
-        await self._connection.send(
+        # The client waits for text: of audio not computed yet, or for the last.
+        self.connection.owes_reply = lambda: self._finished or session.waiting_s >= _OWED_S
+        latency, limits = session.latency, self.service.limits
+        await self.connection.send(
             {
                 "type": "ready",
                 "version": VERSION,
                 "server": f"nearfuture/{__version__}",
                 "model": model,
-                "rate": self._reader.rate,
-                "encoding": self._reader.encoding,
+                "rate": reader.rate,
+                "encoding": reader.encoding,
                 "budget": {
-                    "frames": self._session.budget.frames,
+                    "frames": session.budget.frames,
                     "worst_ms": latency.worst_ms,
                     "mean_ms": latency.mean_ms,
                     "items": [{"name": item.name, "ms": item.ms} for item in latency.items],
@@ -138,161 +184,76 @@ class _Stream:
                 if endpoint is None
                 else {"silence_ms": endpoint.silence_ms, "longest_ms": endpoint.longest_ms},
                 "limits": {
-                    "message_bytes": limits.most_message_bytes,
-                    "seconds": limits.most_seconds,
+                    "message_bytes": limits.max_message_bytes,
+                    "seconds": limits.max_stream_s,
                     "idle_seconds": limits.idle_s,
                 },
             }
         )
 
-    def _owes(self) -> bool:
-        """Whether the client waits for text: of audio not computed yet, or for the last."""
-        assert self._session is not None
-        return self._finished or self._session.waiting_s >= _OWED_S
 
-    async def _talk(self) -> None:
-        """Until the stream has ended or the client has left."""
-        await first_of(self._listen(), self._tell(), self._connection.lost())
-        session = self._session
-        if session is not None and not session.ended and not self._connection.closed:
-            raise Refused("draining", "this server is about to stop: ask another")
-
-    async def _listen(self) -> None:
-        async for message in self._messages:
-            await self._take(message)
-
-    async def _take(self, message: str | bytes) -> None:
-        """Act on a message."""
-        assert self._session is not None
-        assert self._reader is not None
-        if isinstance(message, bytes):
-            if self._finished:
-                return
-            if json_text(message) is not None:
-                raise Refused(
-                    "bad_message", f"JSON came as binary, {shown(message, 20)}: send it as text"
-                )
-            rate, encoding = self._reader.rate, self._reader.encoding
-            samples = self._reader.read(message)
-            if (rate, encoding) != (self._reader.rate, self._reader.encoding):
-                async with self._changing:
-                    await self._open()
-            await self._session.hear(samples)
-            return
-        fields = as_message(message)
-        kind = fields.get("type")
-        if kind in ("flush", "finish", "ping") and (odd := sorted(set(fields) - {"type"})):
-            raise Refused("bad_message", f"{kind} has {shown(odd[0])}, which means nothing")
-        if kind == "ping":
-            await self._pong()
-        elif kind == "flush" and not self._finished:
-            await self._session.hear(self._reader.finish())
-            await self._session.flush()
-        elif kind == "finish" and not self._finished:
-            self._finished = True
-            await self._session.hear(self._reader.finish())
-            await self._session.finish()
-        elif kind not in ("flush", "finish"):
-            raise Refused(
-                "bad_message",
-                f"a message has the type {shown(kind)}: flush, finish or ping is wanted",
-            )
-
-    async def _tell(self) -> None:
-        """Send updates until the last one; a WAV header may put another session in the place."""
-        told = None
-        while self._session is not told:
-            told = self._session
-            assert told is not None
-            shown, shown_ms = ("", ""), 0.0
-            async for update in told.updates():
-                text = (update.committed, update.provisional)
-                if update.final or text != shown or update.audio_ms - shown_ms >= _SILENT_MS:
-                    await self._connection.send(self._described(update))
-                    shown, shown_ms = ("", "") if update.final else text, update.audio_ms
-            async with self._changing:
-                continue
-
-    async def _pong(self) -> None:
-        heard_s = 0.0 if self._session is None else self._session.heard_s
-        await self._connection.send({"type": "pong", "heard_ms": round(1000 * heard_s, 1)})
-
-    async def _refuse(self, refused: Refused) -> None:
-        self._service.refused(refused.code)
-        await self._leave()
-        try:
-            await self._connection.send(
-                {"type": "error", "code": refused.code, "message": str(refused)}
-            )
-        except (Gone, Refused):
-            return
-        await self._connection.close(refused.close, refused.code)
-
-    def _described(self, update: Update) -> dict[str, Any]:
-        assert self._session is not None
-        # All of them every time would be traffic that grows with the square of an utterance.
-        since_ms = 0.0 if update.final else update.audio_ms - _WORDS_MS
-        return {
-            "type": "update",
-            "utterance": update.utterance,
-            "committed": update.committed,
-            "provisional": update.provisional,
-            "final": update.final,
-            "ended": update.ended,
-            "continues": update.continues,
-            "words": [
-                {
-                    "text": word.text,
-                    "start_ms": round(word.start_ms, 1),
-                    "end_ms": round(word.end_ms, 1),
-                    "confidence": round(word.confidence, 4),
-                }
-                for word in update.words
-                if word.end_ms >= since_ms
-            ],
-            "audio_ms": round(update.audio_ms, 1),
-            "latency_ms": self._session.latency.worst_ms,
-            "compute_ms": round(update.compute_ms, 2),
-        }
+def _update_message(update: Update, session: Session) -> dict[str, Any]:
+    # All words every time would be traffic that grows with the square of an utterance.
+    since_ms = 0.0 if update.final else update.audio_ms - _WORDS_MS
+    return {
+        "type": "update",
+        "utterance": update.utterance,
+        "committed": update.committed,
+        "provisional": update.provisional,
+        "final": update.final,
+        "ended": update.ended,
+        "continues": update.continues,
+        "words": [
+            {
+                "text": word.text,
+                "start_ms": round(word.start_ms, 1),
+                "end_ms": round(word.end_ms, 1),
+                "confidence": round(word.confidence, 4),
+            }
+            for word in update.words
+            if word.end_ms >= since_ms
+        ],
+        "audio_ms": round(update.audio_ms, 1),
+        "latency_ms": session.latency.worst_ms,
+        "compute_ms": round(update.compute_ms, 2),
+    }
 
 
-def _refuse_odd(hello: dict[str, Any]) -> None:
+def _check_hello(hello: dict[str, Any]) -> None:
     if hello.get("type") != "hello":
-        raise Refused(
-            "bad_message", f"the first message is a hello, not {shown(hello.get('type'))}"
+        raise RequestError(
+            "bad_message", f"the first message is a hello, not {brief(hello.get('type'))}"
         )
     if hello.get("version") not in (None, VERSION):
-        raise Refused(
-            "bad_request",
-            f"version {shown(hello['version'])} is asked for, but this server speaks {VERSION}",
+        raise RequestError(
+            "unsupported",
+            f"version {brief(hello['version'])} is asked for, but this server speaks {VERSION}",
+            "version",
         )
-    if odd := sorted(set(hello) - _HELLO):
-        raise Refused(
-            "bad_request",
-            f"hello has {shown(odd[0])}, which means nothing: {', '.join(sorted(_HELLO))} do",
+    _refuse_fields(hello, _HELLO, "invalid")
+
+
+def _refuse_fields(message: dict[str, Any], known: set[str], code: str) -> None:
+    if unknown := sorted(set(message) - known):
+        raise RequestError(
+            code,
+            f"{message['type']} has {brief(unknown[0])}, which means nothing: "
+            f"{', '.join(sorted(known))} do",
         )
 
 
-def _text(hello: dict[str, Any], name: str, usual: str) -> str:
-    value = hello.get(name)
-    if not isinstance(value, str | None):
-        raise Refused("bad_request", f"{name} is {shown(value)}: text is wanted")
-    return usual if value is None else value
-
-
-def _endpoint(hello: dict[str, Any], usual: Endpoint) -> Endpoint | None:
-    """The rule a client asks for: none for null, that of the server where it says nothing."""
+def _endpoint(hello: dict[str, Any], default: Endpoint) -> Endpoint | None:
+    """Return the rule a client asks for: none for null, the default where it says nothing."""
     if "endpoint" not in hello:
-        return usual
-    asked = hello["endpoint"]
-    if asked is None:
+        return default
+    fields = hello["endpoint"]
+    if fields is None:
         return None
-    if not isinstance(asked, dict) or not set(asked) <= {"silence_ms", "longest_ms"}:
-        raise Refused("bad_request", "endpoint is null, or has silence_ms and longest_ms")
-    try:
-        return Endpoint(
-            as_number(asked.get("silence_ms", usual.silence_ms), "endpoint.silence_ms"),
-            as_number(asked.get("longest_ms", usual.longest_ms), "endpoint.longest_ms"),
+    if not isinstance(fields, dict) or not set(fields) <= {"silence_ms", "longest_ms"}:
+        raise RequestError(
+            "invalid", "endpoint is null, or has silence_ms and longest_ms", "endpoint"
         )
-    except NearfutureError as error:
-        raise Refused("bad_request", str(error)) from error
+    return Endpoint(
+        as_number(fields.get("silence_ms", default.silence_ms), "endpoint.silence_ms"),
+        as_number(fields.get("longest_ms", default.longest_ms), "endpoint.longest_ms"),
+    )

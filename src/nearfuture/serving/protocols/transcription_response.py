@@ -1,4 +1,4 @@
-"""A transcript in the forms that OpenAI's `/v1/audio/transcriptions` answers with."""
+"""A transcript in the formats that OpenAI's `/v1/audio/transcriptions` answers with."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MEDIA_TYPES = {"json": "application/json", "verbose_json": "application/json", 
 
 
 @dataclass(frozen=True)
-class Heard:
+class TranscriptionResult:
     """A recording as text.
 
     Attributes:
@@ -32,52 +32,54 @@ class Heard:
     language: str
 
 
-def formatted(heard: Heard, form: str, granularities: Collection[str]) -> tuple[str, str]:
-    r"""The body of the reply, and its media type.
+def render(
+    result: TranscriptionResult, form: str, granularities: Collection[str]
+) -> tuple[str, str]:
+    r"""Return the body of the reply, and its media type.
 
-    >>> formatted(Heard("two", (Word("two", 40.0, 300.0, 0.9),), 0.5, "en"), "srt", ())
+    >>> render(TranscriptionResult("two", (Word("two", 40.0, 300.0, 0.9),), 0.5, "en"), "srt", ())
     ('1\n00:00:00,040 --> 00:00:00,300\ntwo\n\n', 'text/plain; charset=utf-8')
     """
     media_type = f"{_MEDIA_TYPES.get(form, 'text/plain')}; charset=utf-8"
     match form:
         case "text":
-            return f"{heard.text}\n", media_type
+            return f"{result.text}\n", media_type
         case "srt":
-            return "".join(srt(heard.words)), media_type
+            return "".join(srt(result.words)), media_type
         case "vtt":
-            return "".join(vtt(heard.words)), media_type
+            return "".join(vtt(result.words)), media_type
         case "verbose_json":
-            return _json(verbose(heard, granularities)), media_type
-    return _json({"text": heard.text, "usage": _usage(heard)}), media_type
+            return _json(_verbose(result, granularities)), media_type
+    return _json({"text": result.text, "usage": _usage(result)}), media_type
 
 
-def verbose(heard: Heard, granularities: Collection[str]) -> dict[str, Any]:
-    """`verbose_json`: with words or segments, as asked.
+def _verbose(result: TranscriptionResult, granularities: Collection[str]) -> dict[str, Any]:
+    """Return `verbose_json`, with words or segments as requested.
 
     What a CTC model does not have stands for nothing: `tokens` is empty, and `temperature`, `seek`
     and `no_speech_prob` are 0.
     """
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "task": "transcribe",
-        "language": heard.language,
-        "duration": heard.duration_s,
-        "text": heard.text,
-        "usage": _usage(heard),
+        "language": result.language,
+        "duration": result.duration_s,
+        "text": result.text,
+        "usage": _usage(result),
     }
     if "segment" in granularities:
-        told["segments"] = [_segment(i, cue) for i, cue in enumerate(cues(heard.words))]
+        fields["segments"] = [_segment(i, cue) for i, cue in enumerate(cues(result.words))]
     if "word" in granularities:
-        told["words"] = [
+        fields["words"] = [
             {"word": word.text, "start": _s(word.start_ms), "end": _s(word.end_ms)}
-            for word in heard.words
+            for word in result.words
         ]
-    return told
+    return fields
 
 
-def event(fields: dict[str, Any]) -> str:
-    r"""One server-sent event.
+def server_sent_event(fields: dict[str, Any]) -> str:
+    r"""Return one server-sent event.
 
-    >>> event({"type": "transcript.text.delta", "delta": "two"})
+    >>> server_sent_event({"type": "transcript.text.delta", "delta": "two"})
     'data: {"type": "transcript.text.delta", "delta": "two"}\n\n'
     """
     return f"data: {_json(fields)}\n\n"
@@ -100,8 +102,8 @@ def _segment(number: int, cue: Cue) -> dict[str, Any]:
     }
 
 
-def _usage(heard: Heard) -> dict[str, Any]:
-    return {"type": "duration", "seconds": heard.duration_s}
+def _usage(result: TranscriptionResult) -> dict[str, Any]:
+    return {"type": "duration", "seconds": result.duration_s}
 
 
 def _s(ms: float) -> float:

@@ -9,7 +9,7 @@ from openai.types.realtime import RealtimeServerEvent
 from pydantic import TypeAdapter
 
 from nearfuture.decoding import Word
-from nearfuture.serving.protocols.realtime_conversation import Conversation, ServerEvent
+from nearfuture.serving.protocols.realtime_items import Conversation, ServerEvent
 from nearfuture.serving.session import Update
 
 EVENTS: TypeAdapter[Any] = TypeAdapter(RealtimeServerEvent)
@@ -34,8 +34,8 @@ def kinds(events: list[ServerEvent]) -> list[str]:
 
 
 def hear(talk: Conversation, *updates: Update, **options: Any) -> list[ServerEvent]:
-    usual = {"asked": False, "detects": True, "dialect": "ga"}
-    events = [event for one in updates for event in talk.heard(one, **(usual | options))]
+    usual = {"committed": False, "detects_turns": True, "dialect": "ga"}
+    events = [event for one in updates for event in talk.events(one, **(usual | options))]
     for number, event in enumerate(events):
         EVENTS.validate_python({"event_id": f"event_{number}", **event}, strict=True)
     return events
@@ -63,10 +63,14 @@ def test_an_utterance_that_the_server_ends() -> None:
 
 
 def test_an_utterance_that_the_client_ends() -> None:
-    events = hear(Conversation(), update("two"), detects=False)
+    events = hear(Conversation(), update("two"), detects_turns=False)
     assert kinds(events) == ["input_audio_transcription.delta"]
     events = hear(
-        Conversation(), update("two", final=True), asked=True, detects=False, dialect="beta"
+        Conversation(),
+        update("two", final=True),
+        committed=True,
+        detects_turns=False,
+        dialect="beta",
     )
     assert kinds(events) == [
         "input_audio_transcription.delta",
@@ -78,7 +82,7 @@ def test_an_utterance_that_the_client_ends() -> None:
 
 def test_silence_leaves_no_trace_unless_it_was_committed() -> None:
     assert hear(Conversation(), update(""), update("", final=True)) == []
-    events = hear(Conversation(), update("", final=True), asked=True)
+    events = hear(Conversation(), update("", final=True), committed=True)
     assert kinds(events)[-1] == "input_audio_transcription.completed"
     assert events[-1]["transcript"] == ""
 
@@ -95,7 +99,7 @@ def test_items_are_in_a_chain() -> None:
 def test_what_is_cleared_is_forgotten_and_time_goes_on() -> None:
     talk = Conversation()
     (_, first) = hear(talk, update("two"))
-    talk.cleared(5000.0)
+    talk.clear(5000.0)
     (started, delta) = hear(talk, update("one"))
     assert started["audio_start_ms"] == 5300
     assert delta["delta"] == "one"
@@ -119,8 +123,8 @@ def test_deltas_are_the_transcript(utterances: list[tuple[list[str], bool]], det
             text = (text + part).strip()
             updates.append(update(text))
         hear(talk) if not updates else None
-        events = hear(talk, *updates, detects=detects)
-        events += hear(talk, update(text, final=True), asked=asked, detects=detects)
+        events = hear(talk, *updates, detects_turns=detects)
+        events += hear(talk, update(text, final=True), committed=asked, detects_turns=detects)
         for event in events:
             if event["type"].endswith(".delta"):
                 texts[event["item_id"]] = texts.get(event["item_id"], "") + event["delta"]

@@ -9,8 +9,8 @@ from collections import deque
 from nearfuture.runtime import Event
 
 
-class Mailbox:
-    """Where the engine's thread leaves events, and the event loop finds them.
+class EventQueue:
+    """A queue that the engine's thread fills and the event loop empties.
 
     An event that ends no utterance is replaced by the next one if nobody has taken it yet: a slow
     reader misses what would have been overwritten on the screen anyway, and never an end.
@@ -19,11 +19,11 @@ class Mailbox:
         loop: the one that takes.
 
     >>> async def main():
-    ...     box = Mailbox(asyncio.get_running_loop())
+    ...     queue = EventQueue(asyncio.get_running_loop())
     ...     for text, ends in (("o", False), ("one", False), ("one", True), ("t", False)):
-    ...         box.put(Event(text, "", False, 0.0, (), 0, 0.0, ends=ends))
-    ...     await box.filled.wait()
-    ...     return [(event.committed, event.ends) for event, last in box.take()]
+    ...         queue.put(Event(text, "", False, 0.0, (), 0, 0.0, ends=ends))
+    ...     await queue.filled.wait()
+    ...     return [(event.committed, event.ends) for event, last in queue.take()]
     >>> asyncio.run(main())
     [('one', True), ('t', False)]
     """
@@ -33,7 +33,7 @@ class Mailbox:
         self._loop = loop
         self._lock = threading.Lock()
         self._events: deque[tuple[Event | Exception, bool]] = deque()
-        self._told = False
+        self._notified = False
 
     @property
     def ends(self) -> int:
@@ -42,7 +42,7 @@ class Mailbox:
             return sum(isinstance(event, Event) and event.ends for event, _ in self._events)
 
     def put(self, event: Event | Exception, *, last: bool = False) -> None:
-        """Leave an event, or the error that ends the stream; from any thread, never waits.
+        """Add an event, or the error that ends the stream; from any thread, never waits.
 
         Args:
             event: what happened.
@@ -53,18 +53,18 @@ class Mailbox:
             if isinstance(before, Event) and not before.ends:
                 self._events.pop()
             self._events.append((event, last))
-            told, self._told = self._told, True
-        if not told:
+            notified, self._notified = self._notified, True
+        if not notified:
             try:
                 self._loop.call_soon_threadsafe(self.filled.set)
             except RuntimeError:
                 return  # the loop is closed: nobody waits any more
 
     def take(self) -> list[tuple[Event | Exception, bool]]:
-        """All that is there, oldest first, and whether it is the last; in the event loop only."""
+        """Remove all events, oldest first, each with whether it is the last; in the loop only."""
         with self._lock:
             events = list(self._events)
             self._events.clear()
-            self._told = False
+            self._notified = False
         self.filled.clear()
         return events

@@ -1,0 +1,112 @@
+"""What OpenAI's two protocols share: names of models, options that are not offered, languages.
+
+A client that asks for a prompt to be regarded, for noise to be reduced or for probabilities must be
+told that it does not get them. Clients that send the option with its default, as many do, ask for
+nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.json_fields import brief
+from nearfuture.serving.service import Service
+
+_OPENAI_MODELS = ("whisper-", "gpt-")
+"""OpenAI's own models for speech; many clients cannot be configured to use another name."""
+
+_LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
+
+
+def resolve_model(service: Service, name: str | None) -> str:
+    """Return the name of the model that runs: the one named, or the first for OpenAI's own names.
+
+    Raises:
+        RequestError: for a model that is not served, naming those that are.
+    """
+    if name in service.models:
+        return name
+    if name is None or (name.startswith(_OPENAI_MODELS) and "diarize" not in name):
+        return service.models[0]
+    raise RequestError(
+        "model_not_found",
+        f"there is no model {brief(name, 80)} here: {', '.join(service.models)} (names of OpenAI's "
+        f"own models that begin with {' or '.join(_OPENAI_MODELS)} stand for {service.models[0]}; "
+        f"none tells speakers apart)",
+        "model",
+    )
+
+
+def refuse_options(
+    fields: Mapping[str, Any],
+    *,
+    read: Collection[str],
+    defaults: Mapping[str, tuple[object, ...]],
+    path: str = "",
+) -> None:
+    """Refuse what a client asks for and does not get.
+
+    Args:
+        fields: as the client sent them.
+        read: the names of the fields that have an effect.
+        defaults: fields without effect, with the values that ask for nothing; null always does.
+        path: to the fields, for the message.
+
+    Raises:
+        RequestError: for another value, and for a field that means nothing, by its path.
+
+    >>> refuse_options({"threshold": 0.5}, read=(), defaults={"threshold": (0.5,)})
+    >>> refuse_options({"threshold": 0.9}, read=(), defaults={"threshold": (0.5,)}, path="a")
+    Traceback (most recent call last):
+    nearfuture.serving.errors.RequestError: a.threshold 0.9 is not offered: leave it out, or send...
+    """
+    for name, value in fields.items():
+        parameter = f"{path}.{name}" if path else name
+        if name in read:
+            continue
+        if name not in defaults:
+            raise RequestError(
+                "unknown_parameter",
+                f"{brief(parameter, 80)} means nothing here: there are "
+                f"{', '.join(sorted({*read, *defaults}))}",
+                parameter[:80],
+            )
+        accepted = defaults[name]
+        if value is None or any(_equal(value, default) for default in accepted):
+            continue
+        instead = f", or send {brief(accepted[0])}" if accepted else ""
+        raise RequestError(
+            "unsupported_value",
+            f"{parameter} {brief(value)} is not offered: leave it out{instead}",
+            parameter,
+        )
+
+
+def _equal(value: object, other: object) -> bool:
+    return value == other and isinstance(value, bool) == isinstance(other, bool)
+
+
+def as_language(value: object, parameter: str) -> str | None:
+    """Return a language as its tag, such as `en` or `zh-TW`; None for none.
+
+    A model knows the languages that it was trained on, whatever a client names: it is repeated to
+    the client and changes nothing.
+
+    Raises:
+        RequestError: for what is no tag of a language.
+
+    >>> as_language("en", "language"), as_language("", "language")
+    ('en', None)
+    """
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
+        raise RequestError(
+            "invalid_value",
+            f"{parameter} {brief(value)} is no language: a tag such as 'en' is wanted",
+            parameter,
+        )
+    return value

@@ -1,0 +1,41 @@
+"""How one server runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nearfuture.decoding import Endpoint
+from nearfuture.error import NearfutureError
+from nearfuture.serving.limits import ServerLimits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """How one server runs.
+
+    Attributes:
+        limits: what it allows.
+        budget_ms: of streams that ask for none; the largest lookahead unless given.
+        endpoint: of streams that ask for none.
+        api_key: what clients must send as `Authorization: Bearer …`; anyone may come unless given.
+        allow_origin: web pages that may use the server, see `OriginPolicy`.
+        log_text: whether transcripts may be written into the log.
+    """
+
+    limits: ServerLimits = field(default_factory=ServerLimits)
+    budget_ms: float | None = None
+    endpoint: Endpoint = field(default_factory=Endpoint)
+    api_key: str | None = field(default=None, repr=False)
+    allow_origin: tuple[str, ...] = ()
+    log_text: bool = False
+
+    def __post_init__(self) -> None:
+        key = self.api_key
+        if key is not None and not (
+            key and key.isascii() and key.isprintable() and key == key.strip()
+        ):
+            raise NearfutureError(
+                "the API key is empty, or has more than printable ASCII, or a space at an end: no "
+                "header can carry it",
+                parameter="api_key",
+            )

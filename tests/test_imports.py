@@ -36,7 +36,7 @@ NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "client", 
 INSIDE_FUNCTIONS = {"audit", "cli"}
 PURE = {"budget", "text"}
 # Class names that two folders still define.
-SHARED = {"Batch", "Connection", "Finding", "Limits", "Measurement", "Report"}
+SHARED = {"Batch", "Finding", "Limits", "Report"}
 
 
 def home(name: str) -> str:

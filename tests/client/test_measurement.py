@@ -13,8 +13,8 @@ from nearfuture.audio import Audio
 from nearfuture.client.connection import Message
 from nearfuture.client.measure import (
     FIGURES,
-    Measurement,
     ReferenceRecording,
+    ServerMeasurement,
     as_json,
     measure,
     notes,
@@ -42,14 +42,14 @@ def recording(protocol: Any = "vosk", *, name: str = "a", **more: Any) -> Refere
 
 def measured(
     protocol: Any, standin: Standin, *recordings: ReferenceRecording, **more: Any
-) -> Measurement:
+) -> ServerMeasurement:
     connect_s, room = more.pop("connect_s", 0.0), more.pop("room", 1_000_000)
     connect = connector(getattr(standin, protocol), connect_s=connect_s, room=room)
     played = recordings or (recording(protocol),)
     return run(measure(played, connect, protocol_factory(protocol), MeasureOptions(**more)))
 
 
-def p50(found: Measurement, name: str) -> float:
+def p50(found: ServerMeasurement, name: str) -> float:
     values = found.figures()[name]
     assert values is not None
     return values.p50

@@ -299,7 +299,11 @@ PLAIN = {"type": "input_audio_buffer.append", "audio": base64.b64encode(bytes(48
         ({"type": "input_audio_buffer.append", "audio": "AAA"}, "audio", "invalid"),
         ({"type": "input_audio_buffer.append", "audio": "é"}, "audio", "invalid"),
         ({"type": "input_audio_buffer.commit"}, None, "input_audio_buffer_commit_empty"),
-        ({"type": "session.update", "session": {"type": "realtime"}}, "session.type", "unsupported_value"),
+        (
+            {"type": "session.update", "session": {"type": "realtime"}},
+            "session.type",
+            "unsupported_value",
+        ),
         ({"type": "session.update", "session": 3}, "session", "invalid"),
         (
             {

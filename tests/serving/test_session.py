@@ -324,7 +324,7 @@ def test_a_flush_keeps_its_place_under_any_load() -> None:
     async def main() -> None:
         with dispatcher() as engine:
             async with Session(engine) as one, Session(engine):
-                engine._places._most_load = 1e-9
+                engine._queue._max_load = 1e-9
                 with pytest.raises(Busy):
                     Session(engine)
                 await one.accept(SPEECH[:4000])

@@ -246,7 +246,12 @@ def test_ping_is_answered_at_any_time(served: Served) -> None:
         ('{"type": "hello", "budget_ms": 40}', "invalid", 1002, "55 ms"),
         ('{"type": "hello", "budget_ms": NaN}', "invalid", 1002, "a number is wanted"),
         ('{"type": "hello", "budget_ms": "low"}', "invalid", 1002, "a number is wanted"),
-        ('{"type": "hello", "model": "words"}', "model_not_found", 1002, "there is no model 'words'"),
+        (
+            '{"type": "hello", "model": "words"}',
+            "model_not_found",
+            1002,
+            "there is no model 'words'",
+        ),
         ('{"type": "hello", "endpoint": 800}', "invalid", 1002, "endpoint is null, or"),
         ('{"type": "hello", "endpoint": {"silence_ms": 0}}', "invalid", 1002, "above 0"),
         ('{"type": "hello", "sample_rate": 8000}', "invalid", 1002, "'sample_rate'"),

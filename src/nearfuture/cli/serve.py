@@ -34,7 +34,7 @@ def _flag(field: str) -> str:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions:
+class RecognitionOptions:
     """The models and how they run.
 
     Attributes:
@@ -118,7 +118,7 @@ class LogOptions:
 
 def serve(
     *,
-    models: ModelOptions = ModelOptions(),
+    models: RecognitionOptions = RecognitionOptions(),
     network: NetworkOptions = NetworkOptions(),
     access: AccessOptions = AccessOptions(),
     limits: Annotated[
@@ -198,7 +198,7 @@ def serve(
         restore_log()
 
 
-def _check(models: ModelOptions, network: NetworkOptions) -> None:
+def _check(models: RecognitionOptions, network: NetworkOptions) -> None:
     if (network.tls_cert is None) != (network.tls_key is None):
         raise NearfutureError(
             "`tls_cert` and `tls_key` belong together: give both, or neither",
@@ -222,7 +222,7 @@ def _check(models: ModelOptions, network: NetworkOptions) -> None:
 
 
 def _announcement(
-    models: ModelOptions,
+    models: RecognitionOptions,
     dispatchers: "dict[str, Dispatcher]",
     listeners: "Sequence[Listener]",
     network: NetworkOptions,
@@ -304,7 +304,7 @@ def _addresses(network: NetworkOptions) -> "list[Address]":
     return addresses
 
 
-def _bundles(options: ModelOptions) -> "dict[str, Bundle]":
+def _bundles(options: RecognitionOptions) -> "dict[str, Bundle]":
     """Open the models by name, each of which can keep the budget."""
     from nearfuture.runtime import Bundle, StreamConfig
     from nearfuture.runtime.engine import refuse_bidirectional
@@ -326,7 +326,7 @@ def _bundles(options: ModelOptions) -> "dict[str, Bundle]":
 
 
 def _dispatcher(
-    bundle: "Bundle", options: ModelOptions, settings: "ServerSettings"
+    bundle: "Bundle", options: RecognitionOptions, settings: "ServerSettings"
 ) -> "Dispatcher":
     from nearfuture.runtime import Dispatcher
 

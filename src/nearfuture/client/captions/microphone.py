@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 import time
-from types import TracebackType
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -38,12 +37,7 @@ class LiveSource(Protocol):
 
     def __enter__(self) -> Self: ...
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
 
 class Microphone:
@@ -95,12 +89,7 @@ class Microphone:
             ) from error
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._stream is not None:
             self._stream.close()
 
@@ -164,12 +153,7 @@ class PlayedFile:
         self._began_s = time.monotonic()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None: ...
 
     def read(self, timeout_s: float) -> Samples | None:
         """The next block when it is due; None after the last."""

@@ -10,10 +10,10 @@ from typing import Any
 from rich.table import Table
 
 from nearfuture.client.measure.distribution import Distribution
-from nearfuture.client.measure.run import FIGURES, Measurement, PlayedRecording
+from nearfuture.client.measure.run import FIGURES, PlayedRecording, ServerMeasurement
 
 
-def table(measurement: Measurement, *, title: str) -> Table:
+def table(measurement: ServerMeasurement, *, title: str) -> Table:
     """Return the percentiles of every time; a dash where a protocol or recording lacks it."""
     rows = Table(title=title)
     rows.add_column("ms")
@@ -29,7 +29,7 @@ def table(measurement: Measurement, *, title: str) -> Table:
     return rows
 
 
-def notes(measurement: Measurement) -> list[str]:
+def notes(measurement: ServerMeasurement) -> list[str]:
     """Return what the table lacks: words, revisions, failures, and whether it can be trusted."""
     complete, failed = measurement.complete, sum(measurement.failures.values())
     seconds = sum(played.recording.duration_s for played in complete)
@@ -44,7 +44,7 @@ def notes(measurement: Measurement) -> list[str]:
     return lines
 
 
-def _words(measurement: Measurement) -> list[str]:
+def _words(measurement: ServerMeasurement) -> list[str]:
     revised, committed = _revisions(measurement)
     words = sum(len(played.timeline.words) for played in measurement.complete)
     lines = []
@@ -63,7 +63,7 @@ def _words(measurement: Measurement) -> list[str]:
     return lines
 
 
-def _revisions(measurement: Measurement) -> tuple[int, int]:
+def _revisions(measurement: ServerMeasurement) -> tuple[int, int]:
     """Count the revised words, and the committed ones among them."""
     timelines = [played.timeline for played in measurement.complete]
     return (
@@ -72,7 +72,7 @@ def _revisions(measurement: Measurement) -> tuple[int, int]:
     )
 
 
-def _speech(measurement: Measurement) -> list[str]:
+def _speech(measurement: ServerMeasurement) -> list[str]:
     named = {"words": "the words' own times", "energy": "energy", "none": "nothing (no speech)"}
     by = [f"{named[how]} ({count})" for how, count in measurement.speech_by.most_common()]
     lines = [f"where speech begins and ends is known by: {', '.join(by)}"] if by else []
@@ -81,7 +81,7 @@ def _speech(measurement: Measurement) -> list[str]:
     return lines
 
 
-def _pace(measurement: Measurement) -> list[str]:
+def _pace(measurement: ServerMeasurement) -> list[str]:
     late = measurement.late_ms()
     if late is None:
         return []
@@ -104,7 +104,7 @@ def _pace(measurement: Measurement) -> list[str]:
     return lines
 
 
-def as_json(measurement: Measurement, about: Mapping[str, Any]) -> dict[str, Any]:
+def as_json(measurement: ServerMeasurement, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything in one object of plain values.
 
     Args:

@@ -88,7 +88,7 @@ class PlayedRecording:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Measurement:
+class ServerMeasurement:
     """Everything that was played, and its figures.
 
     Attributes:
@@ -157,7 +157,7 @@ async def measure(
     options: MeasureOptions | None = None,
     *,
     on_played: Callable[[PlayedRecording], None] | None = None,
-) -> Measurement:
+) -> ServerMeasurement:
     """Play recordings in real time over some connections at once.
 
     Each connection is used for one recording; the next one opens when it is done. Every connection
@@ -208,7 +208,7 @@ async def measure(
     async with asyncio.TaskGroup() as group:
         for number in range(options.connections):
             group.create_task(use(number))
-    return Measurement(played=done, chunk_ms=options.chunk_ms)
+    return ServerMeasurement(played=done, chunk_ms=options.chunk_ms)
 
 
 async def _play(

@@ -85,6 +85,34 @@ def refuse_options(
         )
 
 
+def read_object(
+    value: object,
+    path: str,
+    *,
+    read: Collection[str],
+    defaults: Mapping[str, tuple[object, ...]] | None = None,
+) -> Mapping[str, Any]:
+    """Return the object at a path of a client's JSON, without options that are not offered.
+
+    Args:
+        value: the object; null has no fields.
+        path: to it, for messages.
+        read: as for `refuse_options`.
+        defaults: likewise.
+
+    Raises:
+        RequestError: for another type, and for what `refuse_options` refuses.
+    """
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise RequestError(
+            "invalid", f"{path} is {type(value).__name__}, but an object is wanted", path
+        )
+    refuse_options(value, read=read, defaults=defaults or {}, path=path)
+    return value
+
+
 def _equal(value: object, other: object) -> bool:
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 

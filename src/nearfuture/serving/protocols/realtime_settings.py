@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.json_fields import as_text, brief
-from nearfuture.serving.protocols.openai_fields import as_language, refuse_options
+from nearfuture.serving.protocols.openai_fields import as_language, read_object
 
 Dialect: TypeAlias = Literal["ga", "beta"]
 """`ga` says `session.update`, `beta` (2024 and 2025) says `transcription_session.update`."""
@@ -78,39 +78,28 @@ class RealtimeSettings:
         >>> RealtimeSettings().updated(fields, "ga").silence_ms is None
         True
         """
-        fields = _object(session, "session")
         if dialect == "beta":
-            refuse_options(fields, read=_READ_SESSION_BETA, defaults=_DEFAULT_BETA, path="session")
-            return self._with(
-                fields,
-                _encoding_beta(fields.get("input_audio_format")),
-                transcription="input_audio_transcription",
-                path="session",
-            )
-        kind = fields.get("type", "transcription")
-        if kind != "transcription":
+            path = "session"
+            fields = read_object(session, path, read=_READ_SESSION_BETA, defaults=_DEFAULT_BETA)
+            encoding = _encoding_beta(fields.get("input_audio_format"))
+            return self._with(fields, encoding, path, "input_audio_transcription")
+        if isinstance(session, dict) and session.get("type", "transcription") != "transcription":
             raise RequestError(
                 "unsupported_value",
-                f"a session of type {brief(kind)} is not offered: this server transcribes, and "
-                f"speaks to nobody; say type: 'transcription'",
+                f"a session of type {brief(session['type'])} is not offered: this server "
+                f"transcribes, and speaks to nobody; say type: 'transcription'",
                 "session.type",
             )
-        refuse_options(fields, read=_READ_SESSION, defaults={"include": ([],)}, path="session")
-        audio = _object(fields.get("audio"), "session.audio")
-        refuse_options(audio, read=("input",), defaults={"output": ()}, path="session.audio")
-        audio_input = _object(audio.get("input"), "session.audio.input")
-        refuse_options(
-            audio_input,
-            read=_READ_INPUT,
-            defaults={"noise_reduction": ()},
-            path="session.audio.input",
+        defaults: dict[str, tuple[object, ...]] = {"include": ([],)}
+        fields = read_object(session, "session", read=_READ_SESSION, defaults=defaults)
+        audio = read_object(
+            fields.get("audio"), "session.audio", read=("input",), defaults={"output": ()}
         )
-        return self._with(
-            audio_input,
-            _encoding_ga(audio_input.get("format")),
-            transcription="transcription",
-            path="session.audio.input",
+        path = "session.audio.input"
+        fields = read_object(
+            audio.get("input"), path, read=_READ_INPUT, defaults={"noise_reduction": ()}
         )
+        return self._with(fields, _encoding_ga(fields.get("format")), path, "transcription")
 
     def described(self, identifier: str, model: str, dialect: Dialect) -> dict[str, Any]:
         """Return the settings in force in the client's dialect; `model` is what really runs.
@@ -152,34 +141,28 @@ class RealtimeSettings:
         }
 
     def _with(
-        self,
-        fields: Mapping[str, Any],
-        encoding: str | None,
-        *,
-        transcription: str,
-        path: str,
+        self, fields: Mapping[str, Any], encoding: str | None, path: str, transcription: str
     ) -> RealtimeSettings:
-        after = self if encoding is None else replace(self, encoding=encoding)
+        changes: dict[str, Any] = {} if encoding is None else {"encoding": encoding}
         place = f"{path}.{transcription}"
-        options = _object(fields.get(transcription), place)
-        refuse_options(options, read=("model", "language"), defaults=_DEFAULT_HINTS, path=place)
+        options = read_object(
+            fields.get(transcription), place, read=("model", "language"), defaults=_DEFAULT_HINTS
+        )
         if "language" in options:
-            language = as_language(options["language"], f"{place}.language")
-            after = replace(after, language=language)
+            changes["language"] = as_language(options["language"], f"{place}.language")
         if (model := options.get("model")) is not None:
-            after = replace(after, model=as_text(model, f"{place}.model"))
+            changes["model"] = as_text(model, f"{place}.model")
         if "turn_detection" in fields:
-            silence_ms = _silence_ms(fields["turn_detection"], f"{path}.turn_detection")
-            after = replace(after, silence_ms=silence_ms)
-        return after
+            place = f"{path}.turn_detection"
+            changes["silence_ms"] = _silence_ms(fields["turn_detection"], place)
+        return replace(self, **changes)
 
 
 def _encoding_ga(value: object) -> str | None:
     path = "session.audio.input.format"
-    fields = _object(value, path)
+    fields = read_object(value, path, read=("type", "rate"))
     if not fields:
         return None
-    refuse_options(fields, read=("type", "rate"), defaults={}, path=path)
     encoding = _one_of(fields.get("type"), _GA, f"{path}.type")
     rate = fields.get("rate")
     if rate not in (None, RATES[encoding]):
@@ -210,8 +193,7 @@ def _one_of(value: object, names: Mapping[str, str], path: str) -> str:
 def _silence_ms(value: object, path: str) -> int | None:
     if value is None:
         return None
-    fields = _object(value, path)
-    kind = fields.get("type", "server_vad")
+    kind = value.get("type", "server_vad") if isinstance(value, dict) else "server_vad"
     if kind != "server_vad":
         raise RequestError(
             "invalid_value",
@@ -219,7 +201,7 @@ def _silence_ms(value: object, path: str) -> int | None:
             f"for a pause of silence_duration_ms, or null and commit by yourself",
             f"{path}.type",
         )
-    refuse_options(fields, read=("type", "silence_duration_ms"), defaults=_DEFAULT_TURNS, path=path)
+    fields = read_object(value, path, read=("type", "silence_duration_ms"), defaults=_DEFAULT_TURNS)
     silence = fields.get("silence_duration_ms")
     if silence is None:
         return DEFAULT_SILENCE_MS
@@ -232,13 +214,3 @@ def _silence_ms(value: object, path: str) -> int | None:
             f"{path}.silence_duration_ms",
         )
     return int(silence)
-
-
-def _object(value: object, path: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise RequestError(
-            "invalid", f"{path} is {type(value).__name__}, but an object is wanted", path
-        )
-    return value

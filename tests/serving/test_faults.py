@@ -114,7 +114,7 @@ def test_who_reads_nothing_at_all_is_disconnected(engine: Dispatcher) -> None:
 
     async def main() -> None:
         service = Service({"digits": engine}, ServerSettings(limits=ServerLimits(idle_s=0.05)))
-        connection = WebSocketConnection(Stuck(), service)  # type: ignore[arg-type]
+        connection = WebSocketConnection(Stuck(), service.limits)  # type: ignore[arg-type]
         with pytest.raises(RequestError, match=r"taken nothing for 0\.05 s"):
             await connection.send("?")
         await connection.close()  # would wait as long again
@@ -677,7 +677,7 @@ def test_an_accept_that_comes_too_late_is_a_client_that_has_left(engine: Dispatc
 
     service = Service({"digits": engine}, ServerSettings())
     with pytest.raises(Disconnected):
-        asyncio.run(WebSocketConnection.accept(Left(), service))  # type: ignore[arg-type]
+        asyncio.run(WebSocketConnection.accept(Left(), service.limits))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("path", ["/stream", "/vosk", "/v1/realtime"])
@@ -708,7 +708,7 @@ def test_what_cannot_be_repeated_is_told_all_the_same(served: Served, message: s
     with no_complaints(), served.connect() as client:
         client.send(message)
         (error,) = until_the_end(client)
-    assert error["code"] in ("bad_message", "invalid")
+    assert error["code"] in ("bad_message", "invalid", "unsupported")
     assert len(error["message"]) < 300
 
 
@@ -744,7 +744,7 @@ def test_a_socket_whose_client_takes_nothing_is_given_up(
         raw.connect(("127.0.0.1", served.port))
         raw.sendall(
             b"GET /v1/realtime HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
-            b"WebSocketConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
             b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
         )
         raw.setblocking(False)
@@ -802,7 +802,7 @@ def test_thousands_of_messages_in_one_packet_keep_nobody_waiting(served: Served)
                 await asyncio.sleep(0)
 
         waiting = asyncio.create_task(other())
-        connection = WebSocketConnection(Flood(), served.service)  # type: ignore[arg-type]
+        connection = WebSocketConnection(Flood(), served.service.limits)  # type: ignore[arg-type]
         taken = 0
         async for _ in connection.messages():
             taken += 1

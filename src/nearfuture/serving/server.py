@@ -214,7 +214,8 @@ def _config(service: Service, address: Address, tls: tuple[Path, Path] | None) -
     except (OSError, ssl.SSLError) as error:
         assert tls is not None
         raise NearfutureError(
-            f"the certificate {tls[0]} and the key {tls[1]} cannot be used: {error}"
+            f"the certificate {tls[0]} and the key {tls[1]} cannot be used: {error}",
+            parameter="tls_cert",
         ) from error
     return config
 

@@ -63,7 +63,8 @@ class ReferenceRecording:
         if words and aligned != text:
             raise NearfutureError(
                 f"{name}: its word times are of another text ({aligned[:40]!r}, not "
-                f"{(text or '')[:40]!r}): align it again"
+                f"{(text or '')[:40]!r}): align it again",
+                parameter="words",
             )
         return cls(
             name=name,

@@ -84,7 +84,11 @@ def read_word_times(path: Path) -> Mapping[str, tuple[Word, ...]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        raise NearfutureError(f"cannot read the word times {path}: {reason.lower()}") from error
+        raise NearfutureError(
+            f"cannot read the word times {path}: {reason.lower()}",
+            code="not_found",
+            parameter="words",
+        ) from error
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -94,7 +98,8 @@ def read_word_times(path: Path) -> Mapping[str, tuple[Word, ...]]:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise NearfutureError(
                 f"{path}, line {number}: no words with times; write them with: "
-                f"nearfuture align … --out {path.name}"
+                f"nearfuture align … --out {path.name}",
+                parameter="words",
             ) from error
     return words
 

@@ -37,7 +37,7 @@ def found(report: Report) -> str:
     lines = []
     for finding in report.findings:
         line = f"{finding.kind}: {place(finding.culprit)}" if finding.culprit else finding.kind
-        lines.append(line if finding.breaks else f"({line})")
+        lines.append(line if finding.severity == "broken" else f"({line})")
     return "\n".join(lines)
 
 

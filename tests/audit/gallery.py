@@ -78,8 +78,8 @@ class Case:
         found = {
             "lookahead": (report.lookahead, self.lookahead),
             "lookback": (report.lookback, self.lookback),
-            "breaks": (_kinds(report, breaks=True), sorted(self.breaks)),
-            "tells": (_kinds(report, breaks=False), sorted(self.tells)),
+            "breaks": (_kinds(report, "broken"), sorted(self.breaks)),
+            "tells": (_kinds(report, "notice"), sorted(self.tells)),
             "culprit": (_culprit(report, graph=graph), culprit),
         }
         if self.lookback is None:
@@ -95,8 +95,8 @@ class Case:
         return self.build()
 
 
-def _kinds(report: Report, *, breaks: bool) -> list[Kind]:
-    return sorted(finding.kind for finding in report.findings if finding.breaks == breaks)
+def _kinds(report: Report, severity: str) -> list[Kind]:
+    return sorted({finding.kind for finding in report.findings if finding.severity == severity})
 
 
 def _culprit(report: Report, *, graph: bool) -> tuple[Any, ...] | None:

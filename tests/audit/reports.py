@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audit.render.explanation import EXPLANATIONS
-from nearfuture.audit.report import Culprit, Finding, Kind, Report
+from nearfuture.audit.report import Culprit, Finding, Kind, Report, Severity
 
 
 def window(T: int, U: int, stride: float, left: float, right: float) -> NDArray[np.bool_]:
@@ -40,7 +40,7 @@ PLAIN = Report(
     lookahead_sources=(),
     checked=(
         "every input frame against every output frame",
-        "whether padding changes anything",
+        "whether the content of the padding changes anything",
         "whether rows of a batch are independent",
         "whether equal calls give equal answers",
     ),
@@ -76,7 +76,7 @@ def every_kind() -> tuple[Finding, ...]:
         Finding(
             kind=kind,
             message=f"it {EXPLANATIONS[kind].title}: output 12 changes with input 87 by 0.25",
-            breaks=i % 3 != 2,
+            severity=get_args(Severity)[i % 3 // 2 * 2],
             culprit=where if i % 2 == 0 else None,
             evidence={"output": 12, "input": 87, "before": [0.25, 1e-9], "after": 0.5} if i else {},
         )

@@ -196,8 +196,8 @@ def test_a_kind_is_explained_once() -> None:
 
 
 def test_what_breaks_nothing_says_so() -> None:
-    read = words(replace(PLAIN, findings=(replace(LEAK, breaks=False),)))
-    assert "It normalises over time (for information: the audit holds)" in read
+    read = words(replace(PLAIN, findings=(replace(LEAK, severity="notice"),)))
+    assert "It normalises over time (for information: nothing is broken by it)" in read
     assert read.startswith("nearfuture audit of streaming.py:encoder Holds: it depends on nothing")
 
 

@@ -62,7 +62,10 @@ def test_eighty_columns_and_no_empty_end_of_line(report: Report) -> None:
             "holds: it depends on nothing after its own sample; allowed: a latency of 6 ms",
         ),
         (replace(PLAIN, findings=(LEAK, LEAK)), "broken: it normalises over time"),
-        (replace(PLAIN, findings=(replace(LEAK, breaks=False),)), "holds: it depends on nothing"),
+        (
+            replace(PLAIN, findings=(replace(LEAK, severity="notice"),)),
+            "holds: it depends on nothing",
+        ),
     ],
 )
 def test_the_verdict_comes_first(report: Report, verdict: str) -> None:
@@ -132,7 +135,7 @@ def test_the_culprit_is_named_first_with_the_evidence_below() -> None:
 
 
 def test_what_breaks_nothing_has_another_mark() -> None:
-    found = section(replace(PLAIN, findings=(replace(LEAK, breaks=False),)), "Findings")
+    found = section(replace(PLAIN, findings=(replace(LEAK, severity="notice"),)), "Findings")
     assert found.startswith("! encoder.3.norm")
 
 

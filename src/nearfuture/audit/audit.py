@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from nearfuture.audit.adapters import OnnxAdapter
+from nearfuture.audit.adapters import CannotRun, OnnxAdapter
 from nearfuture.audit.attribution import Attribution
 from nearfuture.audit.call import LatencyLimit, StreamingSteps
 from nearfuture.audit.checks import (
     CheckResult,
+    PaddedRows,
     check_batch,
     check_length,
     check_padding,
@@ -64,17 +67,29 @@ class Audit:
         repeatable = all(finding.kind != "nondeterminism" for finding in result.findings)
         setup = self._batch(setup)
         self._padding(setup, repeatable)
-        measured = measure(setup, self._matrix, self.limit.frames)
+        if self.steps.step is not None:
+            self._add(check_streaming(setup, self.steps))
+        try:
+            measured = measure(setup, self._matrix, self.limit.frames)
+        except CannotRun as error:
+            message = f"the lookahead could not be measured: {error}"
+            self._findings.append(Finding(kind="future", message=message, severity="undecided"))
+            return self._report(None, ())
         self._checked.append(measured.checked)
         self._notes += measured.notes
         if repeatable:
-            self._add(check_length(setup, measured.certain_last))
+            self._add(self._try("other lengths", check_length, setup, measured.certain_last))
         sources = self._lookahead_sources(setup, measured)
         self._future(setup, measured, sources)
         measured = self._declared_latency(setup, measured)
-        if self.steps.step is not None:
-            self._add(check_streaming(setup, self.steps))
         return self._report(measured, sources)
+
+    def _try(self, what: str, check: Callable[..., CheckResult], *arguments: Any) -> CheckResult:
+        """Run a check; a model that raises in it is noted, and does not end the audit."""
+        try:
+            return check(*arguments)
+        except CannotRun as error:
+            return skipped(f"{what} could not be checked: {error}")
 
     def _add(self, result: CheckResult, culprits: list[Culprit] | None = None) -> None:
         self._findings += [finding.at(culprits or ()) for finding in result.findings]
@@ -83,7 +98,7 @@ class Audit:
 
     def _batch(self, setup: Setup) -> Setup:
         """Check the batch; where its rows mix, everything else is probed one row at a time."""
-        result = check_batch(setup)
+        result = self._try("rows of a batch", check_batch, setup)
         if not result.findings:
             self._add(result)
             return setup
@@ -96,12 +111,16 @@ class Audit:
                 skipped("padding and other lengths were not tried: random numbers would differ")
             )
             return
-        result = check_padding(setup)
-        if result.findings:
-            valid = int(result.findings[0].evidence["valid"])
-            self._add(result, Attribution(setup).future(valid, valid))
-        else:
-            self._add(result)
+        try:
+            results = check_padding(setup)
+        except CannotRun as error:
+            results = [skipped(f"padding could not be checked: {error}")]
+        for result in results:
+            culprits = []
+            if result.findings:
+                aspect = result.findings[0].evidence["aspect"]
+                culprits = Attribution(setup).padding(PaddedRows(setup), aspect)
+            self._add(result, culprits)
 
     def _lookahead_sources(self, setup: Setup, measured: Measurement) -> tuple[Culprit, ...]:
         """Return every operation that looks ahead on its own, the farthest first."""
@@ -123,6 +142,8 @@ class Audit:
         """Report a lookahead beyond the limit, and a normalisation over time in any case."""
         ahead, limit = measured.lookahead, self.limit
         normalises = bool(sources) and _is_normalisation(sources[0])
+        if ahead <= limit.frames and measured.undecided:
+            self._undecided(setup, measured, *measured.undecided)
         if ahead <= limit.frames and not (normalises and math.isinf(ahead)):
             return
         output, last = measured.output, int(measured.last[measured.output])
@@ -137,10 +158,23 @@ class Audit:
         finding = Finding(
             kind="normalisation" if normalises else "future",
             message=message,
-            breaks=ahead > limit.frames,
+            severity="broken" if ahead > limit.frames else "notice",
             evidence={"output": output, "input": last},
         )
         self._findings.append(finding.at(sources))
+
+    def _undecided(self, setup: Setup, measured: Measurement, output: int, last: int) -> None:
+        """Report a dependency that may be rounding."""
+        if last - int(measured.own[output]) > self.limit.frames:
+            seen = _smallest_experiment(setup, "", output, last)
+            message = (
+                f"{seen}, as small as rounding; a copy of the model in another precision, which "
+                f"would tell, cannot be made"
+            )
+            evidence = {"output": output, "input": last}
+            self._findings.append(
+                Finding(kind="future", message=message, severity="undecided", evidence=evidence)
+            )
 
     def _declared_latency(self, setup: Setup, measured: Measurement) -> Measurement:
         """Compare with the latency that the model itself declares."""
@@ -197,7 +231,7 @@ def _smallest_experiment(setup: Setup, kind: str, output: int, frame: int) -> st
     if not sizes.max():
         return f"{message} and what follows it"
     tiny = sizes.max() < _AS_ROUNDING * epsilon(y) * largest(y[0])
-    faint = ", a change as small as rounding" if tiny else ""
+    faint = ", a change as small as rounding" if tiny and kind else ""
     return f"{message} ({difference(after[int(sizes.argmax())], before)}{faint})"
 
 

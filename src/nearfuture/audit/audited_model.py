@@ -95,6 +95,8 @@ class AuditedModel:
         padding: Array = n
         if spec.takes != "lengths":
             padding = np.arange(x.shape[1] * spec.frame_samples) < n[:, None]
+            if spec.padding == "left":
+                padding = padding[:, ::-1].copy()
             if spec.takes == "padding_mask":
                 padding = ~padding
         if spec.keyword == "attention_mask":  # integers, as transformers expect

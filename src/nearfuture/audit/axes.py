@@ -1,8 +1,8 @@
-"""Which axis of an output is time, and how many input frames one output frame stands for."""
+"""Which lengths a model accepts, which axis of its output is time, and what its stride is."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -15,102 +15,146 @@ from nearfuture.audit.audited_model import AuditedModel, axis_letters
 
 Array = NDArray[Any]
 
+_LONGEST_PERIOD = 32
+"""A model may accept only every so manieth length; longer periods must divide the example."""
+
 
 @dataclass(frozen=True)
-class OutputAxes:
-    """What a call of another length showed.
+class Axes:
+    """What calls of other lengths showed.
 
     Attributes:
         model: the model, with its output layout where that had to be found.
-        any_length: whether the length may be changed.
+        period: lengths that are shorter or longer by multiples of this many frames can be run; 0
+            where the model accepts one length only.
         second_call_error: what the second call raised, where a first call with the same input
             works.
         notes: how the output was understood.
     """
 
     model: AuditedModel
-    any_length: bool = True
+    period: int
     second_call_error: str = ""
     notes: tuple[str, ...] = ()
 
 
-def find_output_layout(model: AuditedModel, base: Array, whole: Any) -> OutputAxes:
-    """Find the time axis of the output by changing the length.
+def find_axes(model: AuditedModel, base: Array, whole: Any) -> Axes:
+    """Find the accepted lengths, and the time axis of the output by changing the length.
 
     Args:
         model: the model.
         base: (T, …), the row that is probed.
         whole: the model's answer to it.
     """
-    half = max(1, len(base) // 2)
-    rows = model.rows or 1
-    x, n = np.stack([base[:half]] * rows), [half] * rows
+    half = len(base) // 2
     tripped = ""
     try:
-        shorter = model.call(x, n)
+        shorter = _call(model, base[:half])
     except CannotRun as error:
-        reset = model.adapter.reset_each_call()
+        shorter, refused = None, error
+        # A state that stays from the first call may be what the second fails on.
+        if reset := model.adapter.reset_each_call():
+            try:
+                shorter = _call(replace(model, adapter=reset), base[:half])
+            except CannotRun:
+                pass
+            else:
+                model, tripped = replace(model, adapter=reset), str(error)
+    period = 0
+    for candidate in _periods(len(base)):
         try:
-            shorter = replace(model, adapter=reset or model.adapter).call(x, n)
+            answer = _call(model, base[: len(base) - candidate])
         except CannotRun:
-            note = f"it runs on {len(base)} frames only, so other lengths were not tried ({error})"
-            return OutputAxes(model, any_length=False, notes=(note,))
-        if reset:
-            model, tripped = replace(model, adapter=reset), str(error)
+            continue
+        period, shorter = candidate, answer if shorter is None else shorter
+        break
+    if shorter is None:
+        note = f"it runs on {len(base)} frames only, so other lengths were not tried ({refused})"
+        return Axes(model, 0, notes=(note,))
+    layout, note = _output_layout(model, whole, shorter)
+    if layout:
+        model = replace(model, spec=replace(model.spec, output_layout=layout))
+    return Axes(model, period or len(base) - half, tripped, (note,) if note else ())
+
+
+def _call(model: AuditedModel, row: Array) -> Any:
+    rows = model.rows or 1
+    return model.call(np.stack([row] * rows), [len(row)] * rows)
+
+
+def _periods(frames: int) -> Iterator[int]:
+    """Yield numbers of frames by which a sequence may be shortened, the smallest first.
+
+    >>> list(_periods(80))[-3:]
+    [31, 32, 40]
+    """
+    yield from range(1, min(_LONGEST_PERIOD, frames - 1) + 1)
+    yield from (n for n in range(_LONGEST_PERIOD + 1, frames // 2 + 1) if frames % n == 0)
+
+
+def _output_layout(model: AuditedModel, whole: Any, shorter: Any) -> tuple[str, str]:
+    """Return the layout that two answers show, and how it was understood; "" where it is usual."""
     before, after = (list(model.select(answer).shape) for answer in (whole, shorter))
     guess = model.output_layout(len(before))
     row_axis = guess.find("N")
-    if row_axis >= 0:  # the two calls had different numbers of rows
-        before[row_axis] = after[row_axis] if len(before) == len(after) else before[row_axis]
-    found = OutputAxes(model, second_call_error=tripped)
     if model.spec.output_layout is not None or len(before) != len(after):
-        return found
+        return "", ""
+    if row_axis >= 0:  # the two calls had different numbers of rows
+        before[row_axis] = after[row_axis]
     moved = [i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b]
     if not moved:
         if model.knows_padding:
-            return found
-        layout = axis_letters(len(guess), row_axis, -1)
-        note = (
+            return "", ""
+        return axis_letters(len(guess), row_axis, -1), (
             f"the output has shape {tuple(before)} whatever the length: one output for the whole "
             f"sequence, all of which counts as observed"
         )
-    elif len(moved) == 1 and guess.find("T") != moved[0]:
+    if len(moved) == 1 and guess.find("T") != moved[0]:
         if row_axis == moved[0]:
             row_axis = 0 if moved[0] else 1
         layout = axis_letters(len(guess), row_axis if "N" in model.layout else -1, moved[0])
-        note = f"output read as {layout}: that axis changes with the length"
-    else:
-        return found
-    model = replace(model, spec=replace(model.spec, output_layout=layout))
-    return replace(found, model=model, notes=(note,))
+        return layout, f"output read as {layout}: that axis changes with the length"
+    return "", ""
 
 
-def measure_stride(model: AuditedModel, base: Array, outputs: int, *, any_length: bool) -> Fraction:
-    """Return input frames per output frame, from the lengths at which an output is added."""
+def measure_stride(model: AuditedModel, base: Array, outputs: int, period: int) -> Fraction:
+    """Return input frames per output frame, from the lengths at which outputs are added.
+
+    A length that cannot be run says nothing: only every `period`-th is tried.
+
+    Args:
+        model: the model.
+        base: (T, …), the row that is probed.
+        outputs: how many outputs it has.
+        period: as in `Axes`.
+    """
     frames = len(base)
     if outputs == frames:
         return Fraction(1)
     if outputs > frames:
         return Fraction(1, round(outputs / frames))
-    if not any_length or outputs < 3:
-        return Fraction(max(1, round(frames / outputs)))
+    usual = Fraction(max(1, round(frames / outputs)))
+    if not period or outputs < 3:
+        return usual
 
-    def has_at_most(count: int) -> Callable[[int], bool]:
-        def holds(n: int) -> bool:
-            try:
-                return int(model.run(base[None, :n], [n]).frames.shape[1]) <= count
-            except CannotRun:
-                return True
+    def count(steps: int) -> int:
+        n = frames - steps * period
+        try:
+            return int(model.run(base[None, :n], [n]).frames.shape[1])
+        except CannotRun:  # it is too short
+            return 0
 
-        return holds
+    most = (frames - 1) // period
+    first = _first_below(count, outputs, most)
+    second = _first_below(count, count(first), most)
+    fewer = count(first) - count(second)
+    return Fraction((second - first) * period, fewer) if fewer > 0 and count(second) else usual
 
-    ends = [_last(has_at_most(outputs - missing), 0, frames) for missing in (1, 2)]
-    return Fraction(max(1, ends[0] - ends[1]))
 
-
-def _last(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the largest n in [low, high) for which a condition holds that holds up to some n."""
+def _first_below(count: Any, limit: int, most: int) -> int:
+    """Return the smallest number of steps after which a falling count is below a limit."""
+    low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+        low, high = (low, middle) if count(middle) < limit else (middle, high)
+    return high

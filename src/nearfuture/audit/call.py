@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, TypedDict, TypeVar, get_args
@@ -12,6 +12,7 @@ from nearfuture.audit.report import allowed_frames
 from nearfuture.error import NearfutureError
 
 Takes = Literal["nothing", "lengths", "mask", "padding_mask"]
+Padding = Literal["right", "left"]
 
 
 class CallOptions(TypedDict, total=False):
@@ -21,6 +22,7 @@ class CallOptions(TypedDict, total=False):
     output: int | str | None
     output_layout: str | None
     takes: Takes | None
+    padding: Padding
     keyword: str | None
     extra: Mapping[str, Any] | None
     frame_samples: int
@@ -40,6 +42,8 @@ class AuditOptions(CallOptions, total=False):
     step: Callable[..., Any] | None
     start: Callable[[], Any] | None
     finish: Callable[[Any], Any] | None
+    chunks: int | Iterable[int] | None
+    first_chunk: int | None
     matrix: bool | None
 
 
@@ -57,6 +61,7 @@ class CallSpec:
         takes: what the model gets about padding, besides the input: "nothing", "lengths" (int64),
             "mask" (True: valid) or "padding_mask" (True: padding). None: "lengths" where lengths
             are given.
+        padding: on which side of a row its padding is.
         keyword: the name of that argument; None: it is positional.
         extra: further arguments by name, the same in every call.
         frame_samples: how many samples of a waveform count as one frame.
@@ -72,6 +77,7 @@ class CallSpec:
     output: int | str | None = None
     output_layout: str | None = None
     takes: Takes | None = None
+    padding: Padding = "right"
     keyword: str | None = None
     extra: Mapping[str, Any] | None = None
     frame_samples: int = 1
@@ -110,6 +116,11 @@ class CallSpec:
         if self.takes not in (None, *get_args(Takes)):
             raise NearfutureError(
                 f"`takes` is {', '.join(get_args(Takes))}, not {self.takes!r}", parameter="takes"
+            )
+        if self.padding not in get_args(Padding):
+            raise NearfutureError(
+                f"`padding` is {' or '.join(get_args(Padding))}, not {self.padding!r}",
+                parameter="padding",
             )
         if self.frame_samples > 1 and self.layout not in (None, "NT", "T"):
             raise NearfutureError(
@@ -159,14 +170,42 @@ class StreamingSteps:
     """The functions by which a model is streamed.
 
     Attributes:
-        step: `step(chunk, state) -> (frames, state)`; None: the model is not streamed.
+        step: `step(chunk, state) -> (frames, state)`, or `step(state, chunk)` where its first
+            parameter is called so; None: the model is not streamed.
         start: returns the state before the first chunk; None: that state is None.
         finish: returns the frames that were still pending, from the last state.
+        chunks: the sizes that a chunk may have, in frames: one, or several such as range(8, 65, 8);
+            None: any.
+        first_chunk: the size of the first chunk; None: as the others.
     """
 
     step: Callable[..., Any] | None = None
     start: Callable[[], Any] | None = None
     finish: Callable[[Any], Any] | None = None
+    chunks: int | Iterable[int] | None = None
+    first_chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        sizes = self.sizes
+        if self.chunks is not None and (not sizes or min(sizes) < 1):
+            raise NearfutureError(
+                f"`chunks` are sizes from 1, not {self.chunks}",
+                code="out_of_range",
+                parameter="chunks",
+            )
+        if self.first_chunk is not None and self.first_chunk < 1:
+            raise NearfutureError(
+                f"`first_chunk` is a size from 1, not {self.first_chunk}",
+                code="out_of_range",
+                parameter="first_chunk",
+            )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The sizes that a chunk may have; none: any."""
+        if self.chunks is None:
+            return ()
+        return (self.chunks,) if isinstance(self.chunks, int) else tuple(self.chunks)
 
 
 _Spec = TypeVar("_Spec", LatencyLimit, StreamingSteps)

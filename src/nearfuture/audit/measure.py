@@ -41,6 +41,8 @@ class Measurement:
         own: (U,) the input frame at which each output's own begins.
         last: (U,) the last input frame that each output depends on.
         middle: the same of an output in the middle of those that look so far.
+        undecided: an output and the farthest input of which the audit cannot tell whether the
+            output depends on it or is rounded differently.
         checked: what was measured.
         notes: what a reader of the numbers should know.
     """
@@ -55,6 +57,7 @@ class Measurement:
     own: Array
     last: Array
     middle: int
+    undecided: tuple[int, int] | None
     checked: str
     notes: tuple[str, ...]
 
@@ -89,21 +92,22 @@ def _lookahead_alone(setup: Setup, limit: float) -> Measurement:
         matrix=None,
         lookahead=lookahead,
         lookback=None,
-        lookahead_is_lower_bound=more,
+        lookahead_is_lower_bound=more or found.undecided is not None,
         kind=found.kind,
         output=found.output,
         own=own,
         last=last,
         middle=found.last,
+        undecided=found.undecided,
         checked="the lookahead, by replacing whole futures",
-        notes=_notes(setup, found.rounded),
+        notes=_notes(setup, found.rounded and found.undecided is None),
     )
 
 
 def _whole_matrix(setup: Setup, limit: float) -> Measurement:
     dependencies = dependency_matrix(setup, Probes(setup.base, seed=setup.seed))
     matrix = dependencies.matrix
-    notes = _notes(setup, dependencies.rounded)
+    notes = _notes(setup, dependencies.rounded and dependencies.undecided is None)
     if constant := int((~matrix.any(axis=1)).sum()):
         notes += (f"{constant} of {len(matrix)} outputs depend on nothing: no input changes them",)
     own, last = setup.own(len(matrix)), last_seen(matrix)
@@ -116,29 +120,39 @@ def _whole_matrix(setup: Setup, limit: float) -> Measurement:
         last=int(last[worst]),
         touches_end=bool(ahead[worst] and (last[farthest] == last.max()).all()),
         kind=dependencies.kind,
+        uniform=_is_uniform(ahead, own, len(setup.base)),
     )
     lookahead, more = extrapolate(setup, found, limit)
     return Measurement(
         matrix=matrix,
         lookahead=lookahead,
         lookback=_lookback(matrix, own),
-        lookahead_is_lower_bound=dependencies.future_fades or more,
+        lookahead_is_lower_bound=(
+            dependencies.future_fades or more or dependencies.undecided is not None
+        ),
         lookback_is_lower_bound=dependencies.past_fades,
         kind=dependencies.kind,
         output=worst,
         own=own,
         last=last,
         middle=int(last[farthest[len(farthest) // 2]]),
+        undecided=dependencies.undecided,
         checked="every input frame against every output frame",
         notes=notes,
     )
+
+
+def _is_uniform(ahead: Array, own: Array, frames: int) -> bool:
+    """Whether half of the outputs that could look as far as the farthest do."""
+    could = own + ahead.max() < frames
+    return bool(2 * (ahead[could] == ahead.max()).sum() >= could.sum())
 
 
 def _notes(setup: Setup, rounded: bool) -> tuple[str, ...]:
     notes = []
     if rounded:
         notes.append(
-            "changes of the size of rounding were not counted: they shrink in double precision"
+            "changes of the size of rounding were not counted: they shrink in higher precision"
         )
     if setup.trial.dtype.kind != "f":
         notes.append(

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ Kind = Literal[
     "latency",
     "label",
 ]
+Severity = Literal["broken", "undecided", "notice"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,14 +69,15 @@ class Finding:
     Attributes:
         kind: which property.
         message: one sentence with the measured numbers.
-        breaks: whether the audit fails because of it; otherwise it is for information.
+        severity: "broken" fails the audit; "undecided" means that the audit could not tell whether
+            the property holds; "notice" is for information.
         culprit: where it enters, if that could be found.
         evidence: the numbers: which output, which input, values before and after.
     """
 
     kind: Kind
     message: str
-    breaks: bool = True
+    severity: Severity = "broken"
     culprit: Culprit | None = None
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -155,9 +157,17 @@ class Report:
         return float((self.lookahead + 1) * self.frame_ms)
 
     @property
+    def verdict(self) -> Literal["holds", "broken", "undecided"]:
+        """The gravest of the findings, or "holds"."""
+        severities = {finding.severity for finding in self.findings}
+        if "broken" in severities:
+            return "broken"
+        return "undecided" if "undecided" in severities else "holds"
+
+    @property
     def holds(self) -> bool:
-        """Whether no finding fails the audit."""
-        return not any(finding.breaks for finding in self.findings)
+        """Whether every property that was checked holds."""
+        return self.verdict == "holds"
 
     def own_frames(self) -> NDArray[np.int64]:
         """Return (U,): the input frame at which each output's own begins."""
@@ -173,7 +183,7 @@ class Report:
 
     def __str__(self) -> str:
         """List the findings; `audit.render.text` gives the whole report."""
-        lines = [f"{self.model}: {'holds' if self.holds else 'broken'}", *map(str, self.findings)]
+        lines = [f"{self.model}: {self.verdict}", *map(str, self.findings)]
         return "\n".join(lines)
 
 
@@ -187,8 +197,8 @@ def own_frames(outputs: int, stride: Fraction, offset: int = 0) -> NDArray[np.in
 
 
 def gravest_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort findings: those that fail the audit come first."""
-    return tuple(sorted(findings, key=lambda finding: not finding.breaks))
+    """Sort findings by severity."""
+    return tuple(sorted(findings, key=lambda each: get_args(Severity).index(each.severity)))
 
 
 def allowed_frames(

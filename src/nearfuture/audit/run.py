@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack, cast
 
 import numpy as np
@@ -45,10 +46,11 @@ def model(
         lengths: valid frames of each row; then padding is checked.
         options:
             how it is called, as in `CallSpec`: `layout`, `output`, `output_layout`, `takes`,
-            `keyword`, `extra`, `frame_samples`, `stride`, `observed`, `train`, `seed`, `name`;
+            `padding`, `keyword`, `extra`, `frame_samples`, `stride`, `observed`, `train`, `seed`,
+            `name`;
             how far it may look, as in `LatencyLimit`: `frame_ms`, `at_most`, `at_most_ms`;
-            how it is streamed, as in `StreamingSteps`: `step`, `start`, `finish`. A
-            `StreamingLayer` brings its own steps;
+            how it is streamed, as in `StreamingSteps`: `step`, `start`, `finish`, `chunks`,
+            `first_chunk`. A `StreamingLayer` brings its own steps;
             `matrix`: whether to measure the whole matrix, which is done up to 2000 frames unless
             given. Otherwise the lookahead is found by bisection, in seconds for very long inputs.
 
@@ -78,7 +80,8 @@ def model(
                 parameter="frame_ms",
             )
         if steps.step is None:
-            steps = streaming_layer_steps(setup.model.adapter)
+            own = streaming_layer_steps(setup.model.adapter)
+            steps = replace(own, chunks=steps.chunks, first_chunk=steps.first_chunk)
         return Audit(setup, limit, steps, matrix).report()
 
 

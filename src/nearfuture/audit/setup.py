@@ -20,7 +20,7 @@ from nearfuture.audit.adapters import (
     tensor_to_numpy,
 )
 from nearfuture.audit.audited_model import AuditedModel
-from nearfuture.audit.axes import find_output_layout, measure_stride
+from nearfuture.audit.axes import find_axes, measure_stride
 from nearfuture.audit.call import CallOptions, CallSpec, LatencyLimit
 from nearfuture.audit.report import own_frames
 from nearfuture.error import NearfutureError
@@ -29,6 +29,8 @@ Array = NDArray[Any]
 
 TRIAL_ROWS = 8
 """Copies of the row in the first call; the search for the lookahead compares with its answer."""
+
+_SWAPPED = {"NTC": "NCT", "NCT": "NTC"}
 
 _MOST_ROWS = 32
 _MOST_BYTES = 1 << 27
@@ -48,7 +50,7 @@ class Setup:
         offset: the input frame that output 0 stands for.
         rows: how many probes run together.
         timeless: there is one output for the whole sequence.
-        any_length: the model accepts shorter and longer sequences.
+        period: lengths that differ by multiples of this many frames can be run; 0: no other can.
         trial: (8, U, E), the answer to copies of the row.
         observed: how many input frames are known before any output is wanted.
         second_call_error: what the second call raised, where a first call with the same input
@@ -65,7 +67,7 @@ class Setup:
     offset: int
     rows: int
     timeless: bool
-    any_length: bool
+    period: int
     trial: Array
     observed: int
     second_call_error: str
@@ -75,6 +77,18 @@ class Setup:
     def seed(self) -> int:
         """Seed of everything that is drawn."""
         return self.model.spec.seed
+
+    def shorter(self, frames: int) -> int:
+        """Return the longest length of at most so many frames that can be run; 0 if none can."""
+        if not self.period:
+            return 0
+        steps = -(-(len(self.base) - frames) // self.period)
+        return max(0, len(self.base) - steps * self.period)
+
+    def longer(self, base: Array) -> Array:
+        """Return a row of more than twice the length that can be run."""
+        more = self.period - len(self.base) % self.period
+        return np.concatenate([base, base[::-1], base])[: 2 * len(base) + more]
 
     def own(self, outputs: int) -> Array:
         """Return (U,): the input frame at which each output's own begins."""
@@ -117,6 +131,30 @@ def prepare(
             "an `example` is needed: an array like those the model reads",
             parameter="example",
         )
+    setup = _first_calls(fn, adapter, example, lengths, spec)
+    layout = setup.model.layout
+    if setup.period or layout not in _SWAPPED:
+        return setup
+    # Features may have been read as time: then their number cannot change, but that of frames can.
+    try:
+        swapped = replace(spec, layout=_SWAPPED[layout])
+        other = _first_calls(fn, adapter, example, lengths, swapped)
+    except NearfutureError:
+        return setup
+    if not other.period:
+        return setup
+    only = f"it runs on {len(setup.base)} frames only in layout {layout}"
+    if spec.layout is None:
+        note = f"input read as {other.model.layout}: {only}, and on other lengths in this one"
+        return replace(other, notes=(note, *other.notes))
+    note = f"{only}; did you mean `layout` {other.model.layout}, in which it runs on other lengths?"
+    return replace(setup, notes=(note, *setup.notes))
+
+
+def _first_calls(
+    fn: Any, adapter: Adapter, example: Any, lengths: Sequence[int] | None, spec: CallSpec
+) -> Setup:
+    """Run a model in one layout."""
     x = _as_array(example, fn)
     streaming = all(hasattr(fn, part) for part in ("field", "start", "step", "finish"))
     guessed = spec.takes is None and lengths is not None and not streaming
@@ -128,7 +166,9 @@ def prepare(
     rows = model.canonical(x)
     counts = _checked_lengths(rows, x, lengths, model)
     row = 0 if counts is None else int(np.argmax(counts))
-    base = rows[row] if counts is None else rows[row, : counts[row]]
+    base = rows[row]
+    if counts is not None:
+        base = base[: counts[row]] if spec.padding == "right" else base[-counts[row] :]
     notes = _remarks(fn, adapter, spec)
     try:
         model, whole = _first_answer(model, rows, base, notes)
@@ -136,7 +176,7 @@ def prepare(
         if not guessed:
             raise
         raise _with_remedy(model, base, error) from error
-    axes = find_output_layout(model, base, whole)
+    axes = find_axes(model, base, whole)
     model, notes = axes.model, [*notes, *axes.notes]
     trial = _checked_trial(model.read(whole, model.rows or TRIAL_ROWS).frames, adapter, base)
     layout = model.spec.output_layout
@@ -150,12 +190,12 @@ def prepare(
         stride, offset = Fraction(1), spec.observed
         notes.append(f"output u stands for input frame {offset} + u, the first not observed")
     else:
-        if not axes.any_length and trial.shape[1] != len(base):
+        if not axes.period and trial.shape[1] != len(base):
             notes.append(
                 "if its outputs are one answer to the whole sequence, say so with an "
                 "`output_layout` without T, such as NHC"
             )
-        stride = measure_stride(model, base, trial.shape[1], any_length=axes.any_length)
+        stride = measure_stride(model, base, trial.shape[1], axes.period)
     most = max(1, _MOST_BYTES // max(1, base.nbytes))
     return Setup(
         model=model,
@@ -167,7 +207,7 @@ def prepare(
         offset=offset,
         rows=model.rows or min(_MOST_ROWS, most, max(2, len(base))),
         timeless=timeless,
-        any_length=axes.any_length,
+        period=axes.period,
         trial=trial,
         observed=len(base) if timeless else spec.observed,
         second_call_error=axes.second_call_error,

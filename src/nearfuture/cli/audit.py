@@ -72,6 +72,7 @@ class CallFlags:
         output: Which part of the answer, by number or name; a bundle's head.
         output_layout: The axes of the output; without T it is one output for the sequence.
         takes: What the model gets about padding, besides its input.
+        padding: On which side of a row its padding is.
         keyword: The name of that argument; positional unless given.
         frame_samples: How many samples count as one frame.
         stride: Input frames for one output frame; measured unless given.
@@ -85,6 +86,7 @@ class CallFlags:
     output: str | None = None
     output_layout: str | None = None
     takes: Annotated[Takes | None, Parameter(converter=_either_dash)] = None
+    padding: Literal["right", "left"] = "right"
     keyword: str | None = None
     frame_samples: int = 1
     stride: int | None = None
@@ -102,11 +104,15 @@ class StreamingFlags:
         step: Your step(chunk, state) -> (frames, state), compared with one call.
         start: A function that returns the state before the first chunk.
         finish: A function that returns the frames still pending, from the last state.
+        chunks: The sizes that a chunk may have, in frames: "8" or "8,16,24"; any unless given.
+        first_chunk: The size of the first chunk.
     """
 
     step: str | None = None
     start: str | None = None
     finish: str | None = None
+    chunks: str | None = None
+    first_chunk: int | None = None
 
 
 @Parameter(name="*")
@@ -138,7 +144,8 @@ def audit(
 ) -> None:
     """Measure how far a model looks ahead, find what leaks, and name the operation that causes it.
 
-    The exit code is 0 if everything holds, 1 if not, and 2 if the model cannot be run.
+    The exit code is 0 if everything holds, 1 if not, 2 if the model cannot be run, and 3 if some
+    property could not be decided.
 
     Args:
         target: "package.module:name" or "file.py:name" (a torch module; a class, or a function
@@ -178,7 +185,12 @@ def audit(
         options["takes"] = "padding_mask" if call.takes == "padding-mask" else call.takes
         options["name"] = target if model.kind in ("module", "function") else None
         options["matrix"] = False if output.lookahead_only else None
-        options |= {part: name and named(name) for part, name in asdict(streaming).items()}
+        for part in ("step", "start", "finish"):
+            name = getattr(streaming, part)
+            options[part] = name and named(name)
+        if streaming.chunks is not None:
+            options["chunks"] = whole_numbers("--chunks", streaming.chunks)
+        options["first_chunk"] = streaming.first_chunk
         if inputs.lengths is not None:
             options["lengths"] = whole_numbers("--lengths", inputs.lengths)
         report = _run(model, _example(model, inputs, call.seed, torch=torch), options)
@@ -186,7 +198,7 @@ def audit(
         _write(report, html)
     _print(report, output)
     if not report.holds:
-        sys.exit(1)
+        sys.exit(1 if report.verdict == "broken" else 3)
 
 
 def _limit(at_most: str | None) -> dict[str, float]:

@@ -9,6 +9,7 @@ from nearfuture.audit.adapters.base import (
     Adapter,
     CannotRun,
     NumpyAdapter,
+    Precision,
     is_torch,
     preserved_random_state,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "CannotRun",
     "NumpyAdapter",
     "OnnxAdapter",
+    "Precision",
     "TorchAdapter",
     "adapt",
     "is_torch",

@@ -7,7 +7,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nearfuture.error import NearfutureError
 
 Array = NDArray[Any]
+Precision = Literal["float32", "float64"]
 
 
 class CannotRun(NearfutureError):  # noqa: N818 - what it says
@@ -70,8 +71,8 @@ class Adapter(ABC):
         """Return an adapter whose every call is a first call; None where that is impossible."""
         return None
 
-    def in_float64(self) -> Adapter | None:
-        """Return the same model in double precision; None where that is impossible."""
+    def in_precision(self, precision: Precision) -> Adapter | None:
+        """Return the same model in another precision; None where that is impossible."""
         return None
 
     def state(self) -> dict[str, Array]:
@@ -93,7 +94,7 @@ class NumpyAdapter(Adapter):
         except Exception as error:
             raise cannot_run(self.name, positional, error) from error
 
-    def in_float64(self) -> Adapter:
+    def in_precision(self, precision: Precision) -> Adapter:
         return self
 
 

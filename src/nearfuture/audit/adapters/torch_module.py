@@ -9,7 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from nearfuture.audit.adapters.base import Adapter, Array, cannot_run, seed_everything
+from nearfuture.audit.adapters.base import (
+    Adapter,
+    Array,
+    Precision,
+    cannot_run,
+    seed_everything,
+)
 
 
 class TorchAdapter(Adapter):
@@ -21,16 +27,25 @@ class TorchAdapter(Adapter):
         dtype: the torch dtype of the input; None: that of the array.
         train: leave a module in train mode; otherwise it is put in eval mode.
         reset: call a new copy of the module each time.
+        computes_in: the torch dtype that conversions inside the model lead to; None: any.
     """
 
     def __init__(
-        self, function: Any, name: str, *, dtype: Any, train: bool = False, reset: bool = False
+        self,
+        function: Any,
+        name: str,
+        *,
+        dtype: Any,
+        train: bool = False,
+        reset: bool = False,
+        computes_in: Any = None,
     ) -> None:
         import torch
 
         self.name = name
         self.dtype = dtype
         self._original, self._train, self._reset = function, train, reset
+        self._computes_in = computes_in
         self._is_module = isinstance(function, torch.nn.Module)
         self.function = self._copy()
         self.time_first = self._is_module and getattr(function, "batch_first", None) is False
@@ -64,7 +79,7 @@ class TorchAdapter(Adapter):
         arguments = [self.tensor(part) for part in positional]
         options = {key: self.tensor(part) for key, part in named.items()}
         try:
-            with torch.no_grad(), mode or nullcontext():
+            with torch.no_grad(), self._conversions(), mode or nullcontext():
                 return function(*arguments, **options)
         except Exception as error:
             raise cannot_run(self.name, positional, error) from error
@@ -101,17 +116,16 @@ class TorchAdapter(Adapter):
             self._original, self.name, dtype=self.dtype, train=self._train, reset=True
         )
 
-    def in_float64(self) -> Adapter | None:
+    def in_precision(self, precision: Precision) -> Adapter | None:
         import torch
 
-        if self.dtype == torch.float64:
-            return None
-        if not self.modules():
-            return TorchAdapter(self._original, self.name, dtype=torch.float64)
-        double = self._copy()
-        if double is self._original:  # a module that cannot be copied, or one that a function holds
-            return None
-        return TorchAdapter(double.double(), self.name, dtype=torch.float64, train=self._train)
+        dtype = getattr(torch, precision)
+        copied = self._copy()
+        if self.modules():
+            if copied is self._original:  # it cannot be copied, or a function refers to it
+                return None
+            copied = copied.to(dtype)
+        return TorchAdapter(copied, self.name, dtype=dtype, train=self._train, computes_in=dtype)
 
     def state(self) -> dict[str, Array]:
         if not self._is_module:
@@ -119,6 +133,13 @@ class TorchAdapter(Adapter):
         return {
             name: self.to_numpy(buffer).copy() for name, buffer in self.function.named_buffers()
         }
+
+    def _conversions(self) -> AbstractContextManager[Any]:
+        if self._computes_in is None:
+            return nullcontext()
+        from nearfuture.audit.adapters.torch_precision import convert_to
+
+        return convert_to(self._computes_in)
 
     def _copy(self) -> Any:
         if not self._is_module:

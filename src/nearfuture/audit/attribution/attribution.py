@@ -27,9 +27,16 @@ import numpy as np
 
 from nearfuture.audit.adapters import CannotRun, OnnxAdapter, TorchAdapter
 from nearfuture.audit.attribution.onnx_trace import OnnxTracer
-from nearfuture.audit.attribution.operation import Array, Operation, paired, unequal
+from nearfuture.audit.attribution.operation import (
+    Array,
+    Operation,
+    paired,
+    unequal,
+    valid_part_changed,
+)
 from nearfuture.audit.attribution.time_axis import TimeAxes
 from nearfuture.audit.attribution.torch_trace import trace_torch
+from nearfuture.audit.checks import PaddedRows
 from nearfuture.audit.probing import Probes
 from nearfuture.audit.report import Culprit
 from nearfuture.audit.setup import Setup
@@ -84,38 +91,79 @@ class Attribution:
         ]
         places.sort(key=lambda culprit: -culprit.frames)
         if places and math.isinf(lookahead) and math.isfinite(places[0].frames):
-            if not setup.any_length:  # then time is not recognised everywhere inside
+            if not setup.period:  # then time is not recognised everywhere inside
                 return ()
             # It sank below floating-point resolution on the way.
             places[0] = dataclasses.replace(places[0], frames=math.inf)
         return tuple(places)
 
-    def future(self, start: int, valid: int | None = None) -> list[Culprit]:
-        """Return operations that carry a change of every frame from `start` on to earlier ones.
-
-        Args:
-            start: the first input frame that is replaced.
-            valid: the length that is passed to the model; None: that of the row.
-        """
+    def future(self, start: int) -> list[Culprit]:
+        """Return operations that carry a change of every frame from `start` on to earlier ones."""
         if not self.possible:
             return []
         base, rows = self.setup.base, self._model.rows or 1
-        n = len(base) if valid is None else valid
+        n = len(base)
         probes = Probes(base, seed=self.setup.seed)
         x = np.stack([base] * rows)
         probed = np.repeat(probes.suffixes(probes.kinds[0], np.array([start])), rows, axis=0)
         # Shorter by whole strides: then every time axis shrinks in proportion.
-        whole = max(1, math.ceil(self.setup.stride))
-        until = len(base) // 2 if valid is None else (valid + len(base)) // 2
-        shorter = len(base) - math.ceil((len(base) - until) / whole) * whole
+        whole = math.lcm(max(1, math.ceil(self.setup.stride)), self.setup.period or 1)
+        shorter = n - math.ceil(n / 2 / whole) * whole
         try:
             first, second = self._trace(x, [n] * rows), self._trace(probed, [n] * rows)
             resized = None
-            if self.setup.any_length and shorter > 0:
+            if self.setup.period and shorter > 0:
                 resized = self._trace(x[:, :shorter], [min(n, shorter)] * rows)
         except CannotRun:
             return []
-        return _ahead(first, second, resized, TimeAxes(len(base), start))
+        return _ahead(first, second, resized, TimeAxes(n, start))
+
+    def padding(self, rows: PaddedRows, aspect: str) -> list[Culprit]:
+        """Return the operation by which padding enters: the first whose valid outputs change.
+
+        An operation is the culprit where the valid part of an output changes and that of no input
+        does. Which part of an array is valid shows in a run of the short row without padding: it is
+        the part that both runs have.
+
+        Args:
+            rows: a short row beside one of full length.
+            aspect: "content" or "amount" of the padding.
+        """
+        if not self.possible:
+            return []
+        left = self._model.spec.padding == "left"
+        try:
+            if aspect == "content":
+                kind = Probes(self.setup.base, seed=self.setup.seed).kinds[0]
+                padded = self._trace(rows.padded("zeros"), rows.lengths)
+                changed = self._trace(rows.padded(kind), rows.lengths)
+                alone = self._trace(rows.alone(rows.count), [rows.length] * rows.count)
+            else:
+                padded, alone = self._amounts(rows)
+                changed = alone
+        except CannotRun:
+            return []
+        exact = aspect == "content"
+        for operation, (other, part) in paired(padded, changed, alone):
+            if other is None or part is None:
+                continue
+            inputs = zip(operation.inputs, other.inputs, part.inputs, strict=False)
+            outputs = zip(operation.outputs, other.outputs, part.outputs, strict=False)
+            if any(valid_part_changed(*arrays, left=left, exact=exact) for arrays in inputs):
+                continue
+            if any(valid_part_changed(*arrays, left=left, exact=exact) for arrays in outputs):
+                return [operation.culprit()]
+        return []
+
+    def _amounts(self, rows: PaddedRows) -> tuple[list[Operation], list[Operation]]:
+        """Trace short rows with padding, and without."""
+        n, count = rows.length, rows.count
+        try:
+            short = np.stack([rows.padded("zeros")[0]] * count)
+            return self._trace(short, [n] * count), self._trace(rows.alone(count), [n] * count)
+        except CannotRun:  # it needs a row of full length; then row 0 is the part that both have
+            padded = self._trace(rows.padded("zeros"), rows.lengths)
+            return padded, self._trace(rows.alone(1), [n])
 
     def batch(self) -> list[Culprit]:
         """Return operations by which row 0 begins to change with the other rows."""

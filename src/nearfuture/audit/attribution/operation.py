@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.audit.comparison import Comparison
 from nearfuture.audit.report import Culprit
 
 Array = NDArray[Any]
@@ -65,3 +66,33 @@ def paired(
 def unequal(a: Array, b: Array) -> Array:
     """Return where two arrays of one shape differ in any bit; NaN equals NaN."""
     return np.asarray((a != b) & ~((a != a) & (b != b)))
+
+
+def valid_part_changed(
+    padded: Array, changed: Array, alone: Array, *, left: bool, exact: bool
+) -> bool:
+    """Whether the part of an array that a run without padding has too differs between two runs.
+
+    Args:
+        padded: in the run with zeros as padding.
+        changed: in the run with other padding, or without.
+        alone: in the run without padding, which shows the size of the valid part.
+        left: the padding stands on the left.
+        exact: the two runs had the same shapes; otherwise they may differ by rounding.
+    """
+    if padded.ndim != alone.ndim:
+        return False
+
+    def valid(array: Array) -> Array:
+        index = tuple(
+            slice(whole - part, None) if left and whole != part else slice(part)
+            for whole, part in zip(array.shape, alone.shape, strict=True)
+        )
+        return array[index]
+
+    first, second = valid(padded), valid(changed)
+    if first.shape != second.shape:
+        return False
+    if exact:
+        return bool(unequal(first, second).any())
+    return Comparison(first.reshape(1, -1), second.reshape(1, -1), exact=False).differ

@@ -24,10 +24,11 @@ def check_length(setup: Setup, last: NDArray[np.int64]) -> CheckResult:
     base, frames = setup.base, len(setup.base)
     if setup.timeless:
         return CheckResult(_CHECKED)
-    if not setup.any_length:
+    if not setup.period:
         return skipped("other lengths were not tried: the model accepts one only")
     whole = setup.run(base[None])[0]
-    for n in sorted({frames - 1, frames * 3 // 4, frames // 2, frames // 4} - {0}, reverse=True):
+    tried = (frames - 1, frames * 3 // 4, frames // 2, frames // 4)
+    for n in sorted({setup.shorter(n) for n in tried} - {0}, reverse=True):
         try:
             shorter = setup.run(base[None, :n])[0]
         except CannotRun:

@@ -59,7 +59,7 @@ def check_repeat(setup: Setup) -> tuple[CheckResult, Setup | None]:
         message = f"calls change {', '.join(changed)}, though not the answer to the example"
         evidence = {"changed": changed}
         return _found(
-            Finding(kind="state", message=message, breaks=False, evidence=evidence)
+            Finding(kind="state", message=message, severity="notice", evidence=evidence)
         ), setup
     return CheckResult(_CHECKED), setup
 

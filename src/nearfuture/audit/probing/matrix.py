@@ -38,6 +38,8 @@ class Dependencies:
         past_fades: influence of the past sinks below floating-point resolution, and may continue.
         future_fades: so does that of the future.
         rounded: changes of the size of rounding were not counted.
+        undecided: an output and the farthest input of which the audit cannot tell whether the
+            output depends on it or is rounded differently; None: there is no doubt.
     """
 
     matrix: Array
@@ -45,6 +47,7 @@ class Dependencies:
     past_fades: bool = False
     future_fades: bool = False
     rounded: bool = False
+    undecided: tuple[int, int] | None = None
 
 
 def dependency_matrix(setup: Setup, probes: Probes) -> Dependencies:
@@ -57,9 +60,12 @@ def dependency_matrix(setup: Setup, probes: Probes) -> Dependencies:
     sizes = probing.sizes(matrix, worst)
     future = np.arange(matrix.shape[1])[None] > own[:, None] + math.ceil(setup.stride) - 1
     ahead = np.flatnonzero(matrix[worst] & future[worst])
-    if len(ahead) and rounding.is_rounding(worst, ahead, probing.tiny * largest(probing.base)):
-        matrix, kind = probing.values(floor=ROUNDING)
-        return Dependencies(matrix, kind, rounded=True)
+    if len(ahead):
+        is_rounding = rounding.is_rounding(worst, ahead, probing.tiny * largest(probing.base))
+        if is_rounding is not False:
+            undecided = None if is_rounding else (worst, int(ahead[-1]))
+            matrix, kind = probing.values(floor=ROUNDING)
+            return Dependencies(matrix, kind, rounded=True, undecided=undecided)
     past_fades = sizes[0] < probing.tiny and not matrix[last, 0]
     future_fades = sizes[1] < probing.tiny and not matrix[worst, -1]
     by_nan = setup.model.adapter.propagates_nan and probes.base.dtype.kind == "f"

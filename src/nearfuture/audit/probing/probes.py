@@ -14,6 +14,10 @@ KINDS = ("mixed", "other", "opposite", "small", "large", "silent")
 frame's value, "opposite" has the other sign, "small" is a hundredth of a deviation away, "large"
 thirty; "silent" is 0, which means something in audio and in padded batches."""
 
+NEIGHBOURS = {"lag 1": 1, "lag 2": 2, "lag -1": -1, "held": 1}
+"""Copies of the frame so many before: they show what depends on two frames being equal, where
+values are discrete. A future that is "held" repeats the last frame before it."""
+
 
 class Probes:
     """A sequence of substitutes for each kind of probe.
@@ -35,10 +39,16 @@ class Probes:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds that apply to values of this type."""
+        """The kinds that apply to these values."""
         if self.base.dtype.kind == "f":
-            return KINDS
-        return ("other", "another") if self._are_tokens else ("other",)
+            return (*KINDS, *self.neighbours)
+        return (*(("other", "another") if self._are_tokens else ("other",)), *self.neighbours)
+
+    @property
+    def neighbours(self) -> tuple[str, ...]:
+        """The kinds that copy neighbours, where values are discrete."""
+        discrete = self.base.dtype.kind != "f" or bool((self.base == np.round(self.base)).all())
+        return tuple(NEIGHBOURS) if discrete else ()
 
     def substitute(self, kind: str) -> Array:
         """Return (T, …): the substitute of each frame; "nan" is NaN throughout."""
@@ -53,6 +63,9 @@ class Probes:
 
     def suffixes(self, kind: str, cuts: Array) -> Array:
         """Return (K, T, …): row `k` has every frame from `cuts[k]` on replaced."""
+        if kind == "held":
+            index = np.minimum(np.arange(len(self.base)), np.asarray(cuts)[:, None] - 1)
+            return np.asarray(self.base[np.maximum(index, 0)])
         where = np.arange(len(self.base)) >= np.asarray(cuts)[:, None]
         return self._replaced(kind, where)
 
@@ -67,6 +80,8 @@ class Probes:
 
     def _draw(self, kind: str) -> Array:
         base, rng = self.base, self._rng
+        if kind in NEIGHBOURS:
+            return np.roll(base, NEIGHBOURS[kind], axis=0)
         if base.dtype.kind == "b":
             return np.asarray(~base)
         if self._are_tokens:

@@ -1,4 +1,4 @@
-"""Tell rounding from influence, with a copy of the model in double precision.
+"""Tell rounding from influence, with a copy of the model in another precision.
 
 A change of an output that is as small as rounding has two possible causes, which look the same:
 
@@ -8,12 +8,14 @@ A change of an output that is as small as rounding has two possible causes, whic
   state 200 steps later. In double precision it keeps its size, and continues to frames from which
   float32 shows nothing.
 
-So the same probe is put to both copies, and the two changes are compared.
+So the same probe is put to two copies that differ in precision, and the two changes are compared: a
+model that answers in float64 is compared with a copy in float32, any other with one in float64.
+Where there is no second copy, an influence as small as rounding is undecided.
 
 Example: a causal convolution by FFT, y = irfft(rfft(x) · rfft(k)). Output 0 changes by 3e-8 when
 frame 5 is replaced in float32, and by 6e-17 in float64: the ratio 2e-9 is below 1e-4, so this is
-rounding, and the lookahead is 0. Had the kernel a tap of 1e-8 five frames ahead, both changes were
-about 1e-8: an influence, and a lookahead of 5.
+rounding, and the lookahead is 0. If the kernel had a tap of 1e-8 five frames ahead, both changes
+would be about 1e-8: an influence, and a lookahead of 5.
 
 Shapes: `U` output frames, `K` input frames in question.
 """
@@ -26,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audit.adapters import CannotRun
+from nearfuture.audit.adapters import CannotRun, Precision
 from nearfuture.audit.audited_model import AuditedModel
 from nearfuture.audit.probing.probes import Probes
 from nearfuture.audit.setup import Setup
@@ -41,7 +43,7 @@ _SHRINKS = 1e-4
 
 
 class RoundingCheck:
-    """Compare a model with its copy in double precision.
+    """Compare a model with its copy in another precision.
 
     Args:
         setup: the model.
@@ -50,11 +52,14 @@ class RoundingCheck:
 
     def __init__(self, setup: Setup, probes: Probes) -> None:
         self._probes = probes
-        self._single = setup.model
-        self._double: AuditedModel | None = None
-        adapter = setup.model.adapter.in_float64()
-        if adapter is not None and probes.base.dtype.kind == "f":
-            self._double = replace(setup.model, adapter=adapter, dtype=np.dtype(np.float64))
+        self._model = setup.model
+        self._answers_in_float64 = setup.trial.dtype == np.float64
+        self._other: AuditedModel | None = None
+        precision: Precision = "float32" if self._answers_in_float64 else "float64"
+        if adapter := setup.model.adapter.in_precision(precision):
+            is_float = probes.base.dtype.kind == "f"
+            dtype = np.dtype(precision) if is_float else probes.base.dtype
+            self._other = replace(setup.model, adapter=adapter, dtype=dtype)
 
     def continues(self, output: int, frames: Array) -> bool | None:
         """Whether an influence that sank below rounding reaches any of the nearest of these frames.
@@ -67,34 +72,43 @@ class RoundingCheck:
         """
         if not len(frames):
             return False
-        sizes = self._sizes(self._double, output, frames[:_NEAREST])
+        if self._answers_in_float64:
+            return None
+        sizes = self._other_sizes(output, frames[:_NEAREST])
         return None if sizes is None else bool((sizes > 0).any())
 
-    def is_rounding(self, output: int, frames: Array, tiny: float) -> bool:
+    def is_rounding(self, output: int, frames: Array, tiny: float) -> bool | None:
         """Whether an output changes with these frames only as much as rounding does.
 
         Args:
             output: the output.
             frames: (K,) input frames, the nearest first.
             tiny: a change below this may be rounding.
+
+        Returns:
+            None: it may be rounding, and there is no copy in another precision.
         """
         nearest = frames[:_NEAREST]
-        single = self._sizes(self._single, output, nearest)
-        double = self._sizes(self._double, output, nearest)
-        if single is None or double is None or not 0 < single.max() < tiny:
+        own = self._sizes(self._model, output, nearest)
+        if own is None or not 0 < own.max() < tiny:
             return False
+        other = self._other_sizes(output, nearest)
+        if other is None:
+            return None
+        single, double = (other, own) if self._answers_in_float64 else (own, other)
         return bool(double.max() <= _SHRINKS * single.max())
 
-    def _sizes(self, model: AuditedModel | None, output: int, frames: Array) -> Array | None:
+    def _other_sizes(self, output: int, frames: Array) -> Array | None:
+        return None if self._other is None else self._sizes(self._other, output, frames)
+
+    def _sizes(self, model: AuditedModel, output: int, frames: Array) -> Array | None:
         """Return (K,): how much an output changes with each frame; None where that is unknown."""
-        if model is None:
-            return None
         probes = Probes(self._probes.base.astype(model.dtype), seed=model.spec.seed)
         rows = np.concatenate([probes.base[None], probes.frames(probes.kinds[0], frames)])
         try:
             y = model.run(rows, [len(probes.base)] * len(rows)).frames[:, output]
         except CannotRun:
             return None
-        if y.dtype != model.dtype:
-            return None  # it computes in another precision somewhere
+        if model is self._other and (y.dtype == np.float64) == self._answers_in_float64:
+            return None  # it computes in the same precision in spite of everything
         return np.asarray(np.abs(y[1:].astype(np.float64) - y[0]).max(axis=-1))

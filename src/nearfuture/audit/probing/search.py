@@ -36,8 +36,10 @@ class FarthestLook:
         last: the last input frame that it depends on.
         touches_end: every output that looks so far depends on the last frame in use.
         kind: the probe that showed it.
+        uniform: other outputs look as far, as far as that was measured.
         fades: the influence sinks below floating-point resolution there.
         rounded: changes of the size of rounding were not counted.
+        undecided: as in `Dependencies`.
     """
 
     frames: int
@@ -45,8 +47,10 @@ class FarthestLook:
     last: int
     touches_end: bool
     kind: str
+    uniform: bool = True
     fades: bool = False
     rounded: bool = False
+    undecided: tuple[int, int] | None = None
 
 
 def farthest_look(setup: Setup, base: Array) -> FarthestLook:
@@ -64,14 +68,19 @@ def farthest_look(setup: Setup, base: Array) -> FarthestLook:
     """
     probes = Probes(base, seed=setup.seed)
     search = _Search(setup, probes)
-    found = search.run(probes.kinds[0])
-    if not found.fades or base.dtype.kind != "f":
+    kinds = (probes.kinds[0], *probes.neighbours)
+    found = max((search.run(kind) for kind in kinds), key=lambda look: look.frames)
+    if not found.fades:
         return found
     rounding = RoundingCheck(setup, probes)
     nearest = np.arange(found.last - found.frames + 1, found.last + 1)
-    if found.frames and rounding.is_rounding(found.output, nearest, search.tiny):
-        return replace(search.run(probes.kinds[0], floor=ROUNDING), rounded=True, fades=False)
-    if not setup.model.adapter.propagates_nan:
+    if found.frames:
+        is_rounding = rounding.is_rounding(found.output, nearest, search.tiny)
+        if is_rounding is not False:
+            undecided = None if is_rounding else (found.output, found.last)
+            above = search.run(probes.kinds[0], floor=ROUNDING)
+            return replace(above, rounded=True, fades=False, undecided=undecided)
+    if base.dtype.kind != "f" or not setup.model.adapter.propagates_nan:
         return found
     further = search.run("nan")
     continues = rounding.continues(found.output, np.arange(found.last + 1, further.last + 1))
@@ -84,9 +93,10 @@ def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float,
     """Return the lookahead at any length: inf where it grows with the sequence.
 
     Longer and longer sequences are tried: at least twice as long, 256 frames, and long enough to
-    see beyond the limit; one frame more each time, so that no block of frames fits them all. A
-    lookahead that touches the end of each of them grows. A number is believed where a longer
-    sequence confirms it, for two of three sequences of values.
+    see beyond the limit; a little more each time, so that no block of frames fits them all. A
+    lookahead that touches the end of each of them grows; so may one that few outputs have, as where
+    a maximum over all frames rarely changes. A number is believed where a longer sequence confirms
+    it, for two of three sequences of values.
 
     Returns:
         The lookahead, and whether it is only a lower bound.
@@ -96,19 +106,19 @@ def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float,
     if math.isfinite(limit):
         enough = max(enough, math.ceil(2 * (limit + setup.stride)))
     seen, grew = found.frames, False
-    if not found.touches_end:
+    if not found.touches_end and (found.uniform or found.frames == 0):
         return seen, found.fades
-    if not setup.any_length:
-        return math.inf, False
+    if not setup.period:
+        return (math.inf, False) if found.touches_end else (seen, found.fades)
     while len(base) < enough or grew:
-        base = np.concatenate([base, base[::-1], base[:1]])
+        base = setup.longer(base)
         rng = np.random.default_rng(len(base))
         answers: list[FarthestLook] = []
         for values in (base, rng.permutation(base), rng.permutation(base)):
             try:
                 answers.append(farthest_look(setup, values))
             except CannotRun:
-                return math.inf, False
+                return (math.inf, False) if found.touches_end else (seen, True)
             if answers[-1].touches_end:
                 break
         if answers[-1].touches_end:
@@ -118,7 +128,7 @@ def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float,
         farthest = max(answers, key=lambda answer: answer.frames)
         confirmed = sum(answer.frames == farthest.frames for answer in answers) > 1
         if farthest.frames < seen or (farthest.frames == seen and not confirmed):
-            return seen, True
+            return seen, found.touches_end or found.fades
         if farthest.frames == seen:
             return seen, False
         if farthest.fades or grew:

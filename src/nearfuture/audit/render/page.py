@@ -12,9 +12,15 @@ from pathlib import Path
 from nearfuture.audit.render import wording
 from nearfuture.audit.render.explanation import EXPLANATIONS
 from nearfuture.audit.render.figure import figure
-from nearfuture.audit.report import Culprit, Finding, Kind, Report
+from nearfuture.audit.report import Culprit, Finding, Kind, Report, Severity
 
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_BADGES: dict[Severity, str] = {
+    "broken": "",
+    "undecided": " (undecided)",
+    "notice": " (for information: nothing is broken by it)",
+}
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -116,13 +122,13 @@ def _findings(findings: Sequence[Finding]) -> str:
     cards = []
     for finding in findings:
         about = EXPLANATIONS[finding.kind]
-        badge = "" if finding.breaks else " (for information: the audit holds)"
+        title = f"{'Whether it' if finding.severity == 'undecided' else 'It'} {about.title}"
         numbers = "".join(
             f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
             for name, value in wording.evidence(finding)
         )
         card = [
-            f"<h3><span>It {about.title}</span>{badge}</h3>",
+            f"<h3><span>{title}</span>{_BADGES[finding.severity]}</h3>",
             f"<p>{escape(_sentence(finding.message))}.</p>",
             f"<p>It enters at {_culprit(finding.culprit)}.</p>" if finding.culprit else "",
             f"<dl>{numbers}</dl>" if numbers else "",
@@ -133,7 +139,7 @@ def _findings(findings: Sequence[Finding]) -> str:
                 f'<p class="quiet"><strong>What this means.</strong> {escape(about.meaning)}</p>',
                 f'<p class="quiet"><strong>What to do.</strong> {escape(about.remedy)}</p>',
             ]
-        breaks = " breaks" if finding.breaks else ""
+        breaks = "" if finding.severity == "notice" else " breaks"
         cards.append(f'<div class="finding{breaks}">{"".join(card)}</div>')
     return "\n".join(cards)
 

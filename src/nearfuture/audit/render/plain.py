@@ -19,6 +19,7 @@ def to_json(report: Report) -> dict[str, Any]:
     """
     values = {field.name: getattr(report, field.name) for field in dataclasses.fields(report)}
     values |= {
+        "verdict": report.verdict,
         "holds": report.holds,
         "latency_ms": report.latency_ms,
         "stride": str(report.stride),

@@ -8,7 +8,7 @@ from typing import Literal
 
 from nearfuture.audit.render import wording
 from nearfuture.audit.render.cells import BEYOND, FUTURE, NOTHING, PAST, cells, legend, pooled
-from nearfuture.audit.report import Finding, Report
+from nearfuture.audit.report import Finding, Report, Severity
 
 Role = Literal["plain", "title", "good", "bad", "notice", "quiet", "past", "future"]
 """What a piece of text is, which decides its colour."""
@@ -24,6 +24,11 @@ _MARKS: dict[int, Piece] = {
     PAST: ("░", "past"),
     FUTURE: ("▒", "future"),
     BEYOND: ("█", "bad"),
+}
+_SEVERITIES: dict[Severity, Piece] = {
+    "broken": ("✗", "bad"),
+    "undecided": ("?", "bad"),
+    "notice": ("!", "notice"),
 }
 
 
@@ -78,8 +83,8 @@ def _numbers(report: Report) -> list[list[Piece]]:
 
 
 def _finding(finding: Finding) -> Iterable[list[Piece]]:
-    role: Role = "bad" if finding.breaks else "notice"
-    yield from _bullet("✗" if finding.breaks else "!", role, str(finding))
+    mark, role = _SEVERITIES[finding.severity]
+    yield from _bullet(mark, role, str(finding))
     numbers = "; ".join(f"{name} {value}" for name, value in wording.evidence(finding))
     yield from _paragraph(numbers, "quiet", "    ") if numbers else []
 

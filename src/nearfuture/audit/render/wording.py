@@ -14,8 +14,13 @@ LOWER_BOUND = "beyond that the influence is smaller than floating point resolves
 def verdict(report: Report) -> str:
     """State the result in one line."""
     if not report.holds:
-        broken = (EXPLANATIONS[each.kind].title for each in report.findings if each.breaks)
-        return f"broken: it {', '.join(dict.fromkeys(broken))}"
+        titles = (
+            EXPLANATIONS[each.kind].title
+            for each in report.findings
+            if each.severity == report.verdict
+        )
+        whether = "it" if report.verdict == "broken" else "whether it"
+        return f"{report.verdict}: {whether} {', '.join(dict.fromkeys(titles))}"
     if report.lookahead is None:
         ahead = "its lookahead is not known"
     elif report.lookahead == 0:

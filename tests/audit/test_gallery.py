@@ -37,7 +37,7 @@ def test_the_lookahead_alone_is_the_same(case: Case, tmp_path: Path) -> None:
     report = replace(case, options={**case.options, "matrix": False}).report(tmp_path)
     assert report.matrix is None
     assert report.lookahead == case.lookahead
-    assert sorted(f.kind for f in report.findings if f.severity == "broken") == sorted(case.breaks)
+    assert {f.kind for f in report.findings if f.severity == "broken"} == set(case.breaks)
 
 
 @pytest.mark.parametrize("case", _exported())

@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from nearfuture.audit.adapters import CannotRun, OnnxAdapter
 from nearfuture.audit.attribution import Attribution
 from nearfuture.audit.call import LatencyLimit, StreamingSteps
@@ -22,14 +20,11 @@ from nearfuture.audit.checks import (
     check_streaming,
     skipped,
 )
-from nearfuture.audit.comparison import difference, epsilon, gaps, largest
 from nearfuture.audit.measure import Measurement, measure
-from nearfuture.audit.probing import Probes
+from nearfuture.audit.others import check_others
+from nearfuture.audit.probing import smallest_experiment
 from nearfuture.audit.report import Culprit, Finding, Report, gravest_first
 from nearfuture.audit.setup import Setup
-
-_AS_ROUNDING = 8
-"""A change below so many units of rounding is called as small as rounding."""
 
 
 class Audit:
@@ -67,6 +62,7 @@ class Audit:
         repeatable = all(finding.kind != "nondeterminism" for finding in result.findings)
         setup = self._batch(setup)
         self._padding(setup, repeatable)
+        self._add(check_others(setup, self.limit, repeatable=repeatable))
         if self.steps.step is not None:
             self._add(check_streaming(setup, self.steps))
         try:
@@ -147,14 +143,12 @@ class Audit:
         if ahead <= limit.frames and not (normalises and math.isinf(ahead)):
             return
         output, last = measured.output, int(measured.last[measured.output])
-        message = _smallest_experiment(setup, measured.kind, output, last)
+        message = smallest_experiment(setup, measured.kind, output, last)
         if ahead > limit.frames:
             frames = last - int(measured.own[output])
-            message += f", {frames} {setup.model.adapter.unit}{'s' * (frames != 1)} ahead"
-            if limit.at_most is not None:
-                message += f"; at most {limit.at_most:g} allowed"
-            elif limit.at_most_ms is not None:
-                message += f"; at most {limit.at_most_ms:g} ms allowed"
+            message += (
+                f", {frames} {setup.model.adapter.unit}{'s' * (frames != 1)} ahead{limit.allowed()}"
+            )
         finding = Finding(
             kind="normalisation" if normalises else "future",
             message=message,
@@ -166,7 +160,7 @@ class Audit:
     def _undecided(self, setup: Setup, measured: Measurement, output: int, last: int) -> None:
         """Report a dependency that may be rounding."""
         if last - int(measured.own[output]) > self.limit.frames:
-            seen = _smallest_experiment(setup, "", output, last)
+            seen = smallest_experiment(setup, "", output, last)
             message = (
                 f"{seen}, as small as rounding; a copy of the model in another precision, which "
                 f"would tell, cannot be made"
@@ -216,23 +210,6 @@ class Audit:
             notes=tuple(self._notes),
             seed=setup.seed,
         )
-
-
-def _smallest_experiment(setup: Setup, kind: str, output: int, frame: int) -> str:
-    """Describe the smallest change of an input that changes an output, with its numbers."""
-    base, message = setup.base, f"output {output} changes with input {frame}"
-    if kind == "nan":
-        return f"{message} (it becomes NaN; finite changes sink below rounding on the way)"
-    probes = Probes(base, seed=setup.seed)
-    changed = [probes.frames(each, np.array([frame])) for each in probes.kinds]
-    y = setup.run(np.concatenate([base[None], *changed]))
-    before, after = y[0, output], y[1:, output]
-    sizes = gaps(after, before)
-    if not sizes.max():
-        return f"{message} and what follows it"
-    tiny = sizes.max() < _AS_ROUNDING * epsilon(y) * largest(y[0])
-    faint = ", a change as small as rounding" if tiny and kind else ""
-    return f"{message} ({difference(after[int(sizes.argmax())], before)}{faint})"
 
 
 def _is_normalisation(culprit: Culprit) -> bool:

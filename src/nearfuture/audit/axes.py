@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from nearfuture.audit.adapters import CannotRun
 from nearfuture.audit.audited_model import AuditedModel, axis_letters
+from nearfuture.audit.outputs import OtherOutputs, other_outputs
 
 Array = NDArray[Any]
 
@@ -29,11 +30,13 @@ class Axes:
             where the model accepts one length only.
         second_call_error: what the second call raised, where a first call with the same input
             works.
+        others: the other outputs.
         notes: how the output was understood.
     """
 
     model: AuditedModel
     period: int
+    others: OtherOutputs = field(default_factory=OtherOutputs)
     second_call_error: str = ""
     notes: tuple[str, ...] = ()
 
@@ -74,7 +77,8 @@ def find_axes(model: AuditedModel, base: Array, whole: Any) -> Axes:
     layout, note = _output_layout(model, whole, shorter)
     if layout:
         model = replace(model, spec=replace(model.spec, output_layout=layout))
-    return Axes(model, period or len(base) - half, tripped, (note,) if note else ())
+    others = other_outputs(model, whole, shorter)
+    return Axes(model, period or len(base) - half, others, tripped, (note,) if note else ())
 
 
 def _call(model: AuditedModel, row: Array) -> Any:

@@ -164,6 +164,12 @@ class LatencyLimit:
         """The lookahead allowed, in input frames."""
         return allowed_frames(self.at_most, self.at_most_ms, self.frame_ms)
 
+    def allowed(self) -> str:
+        """Return the limit as the end of a sentence; "" where there is none."""
+        if self.at_most is not None:
+            return f"; at most {self.at_most:g} allowed"
+        return "" if self.at_most_ms is None else f"; at most {self.at_most_ms:g} ms allowed"
+
 
 @dataclass(frozen=True, kw_only=True)
 class StreamingSteps:

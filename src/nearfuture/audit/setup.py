@@ -22,6 +22,7 @@ from nearfuture.audit.adapters import (
 from nearfuture.audit.audited_model import AuditedModel
 from nearfuture.audit.axes import find_axes, measure_stride
 from nearfuture.audit.call import CallOptions, CallSpec, LatencyLimit
+from nearfuture.audit.outputs import OtherOutputs, OutputPart, selecting
 from nearfuture.audit.report import own_frames
 from nearfuture.error import NearfutureError
 
@@ -55,6 +56,7 @@ class Setup:
         observed: how many input frames are known before any output is wanted.
         second_call_error: what the second call raised, where a first call with the same input
             works; "" otherwise.
+        others: outputs besides the one that `trial` is of.
         notes: how the model was understood.
     """
 
@@ -71,6 +73,7 @@ class Setup:
     trial: Array
     observed: int
     second_call_error: str
+    others: OtherOutputs
     notes: tuple[str, ...]
 
     @property
@@ -97,6 +100,24 @@ class Setup:
     def run(self, x: Array, *, seeded: bool = True) -> Array:
         """Return the frames (N, U, E) of rows (N, T, …) without padding."""
         return self.model.run(x, [x.shape[1]] * len(x), seeded=seeded).frames
+
+    def of(self, parts: Sequence[OutputPart]) -> Setup:
+        """Return the same for other outputs of the model, which have equally many frames."""
+        model, base, spec = selecting(self.model, parts), self.base, self.model.spec
+        trial = model.run(np.stack([base] * len(self.trial)), [len(base)] * len(self.trial)).frames
+        stride, offset = Fraction(1), spec.observed
+        if not spec.observed or trial.shape[1] != len(base) - spec.observed:
+            stride, offset = measure_stride(model, base, trial.shape[1], self.period), 0
+        return replace(
+            self,
+            model=model,
+            trial=trial,
+            stride=stride,
+            offset=offset,
+            timeless=False,
+            observed=spec.observed,
+            others=OtherOutputs(),
+        )
 
     def one_row_at_a_time(self) -> Setup:
         """Return the same with one row a call, where the model accepts that."""
@@ -211,6 +232,7 @@ def _first_calls(
         trial=trial,
         observed=len(base) if timeless else spec.observed,
         second_call_error=axes.second_call_error,
+        others=axes.others,
         notes=tuple(notes),
     )
 

@@ -1,5 +1,6 @@
 """Which inputs an output depends on, measured by replacing input frames."""
 
+from nearfuture.audit.probing.experiment import smallest_experiment
 from nearfuture.audit.probing.matrix import dependency_matrix, frames_ahead, last_seen
 from nearfuture.audit.probing.probes import Probes
 from nearfuture.audit.probing.search import FarthestLook, extrapolate, farthest_look
@@ -12,4 +13,5 @@ __all__ = [
     "farthest_look",
     "frames_ahead",
     "last_seen",
+    "smallest_experiment",
 ]

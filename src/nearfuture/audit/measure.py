@@ -28,6 +28,9 @@ Array = NDArray[Any]
 _MATRIX_FRAMES = 2000
 """Longer matrices take a while, and are measured only on request."""
 
+_MANY = 8
+"""Fewer outputs with the same lookahead may have it by chance: longer sequences tell."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Measurement:
@@ -143,9 +146,10 @@ def _whole_matrix(setup: Setup, limit: float) -> Measurement:
 
 
 def _is_uniform(ahead: Array, own: Array, frames: int) -> bool:
-    """Whether half of the outputs that could look as far as the farthest do."""
+    """Whether half of the outputs that could look as far as the farthest do, and these are many."""
     could = own + ahead.max() < frames
-    return bool(2 * (ahead[could] == ahead.max()).sum() >= could.sum())
+    farthest = int((ahead[could] == ahead.max()).sum())
+    return farthest >= _MANY and 2 * farthest >= int(could.sum())
 
 
 def _notes(setup: Setup, rounded: bool) -> tuple[str, ...]:

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from nearfuture.cli.threads import idle_quietly
+from nearfuture.cli.train import let_idle_threads_sleep
 
-idle_quietly()  # before torch is loaded
+let_idle_threads_sleep()  # before torch is loaded
 
 import numpy as np
 import torch
@@ -26,10 +26,10 @@ from rich.table import Table
 from torch import nn
 
 from nearfuture.budget import PRESETS
-from nearfuture.data.augmentation import Augmentation
+from nearfuture.data import Augmentation
 from nearfuture.model import Recognizer, ctc_loss
-from nearfuture.training import TrainingOptions
-from nearfuture.training.averaging import Average
+from nearfuture.training import OptimizerOptions
+from nearfuture.training.ema import EMA
 from nearfuture.training.optimizer import Optimizer
 
 ROWS, SECONDS, SYMBOLS_A_ROW = 16, 4, 40
@@ -46,13 +46,11 @@ class Subject:
         self.threads = threads
         self.model = Recognizer(PRESETS[preset]()).train()
         config = self.model.config
-        self.recordings = 0.05 * rng.standard_normal(
-            (ROWS, SECONDS * config.features.rate), np.float32
-        )
-        self.lengths = torch.full((ROWS,), SECONDS * config.features.rate)
+        self.recordings = 0.05 * rng.standard_normal((ROWS, SECONDS * config.rate), np.float32)
+        self.lengths = torch.full((ROWS,), SECONDS * config.rate)
         self.targets = rng.integers(1, len(config.symbols), (ROWS, SYMBOLS_A_ROW)).tolist()
-        self.optimizer = Optimizer(self.model, TrainingOptions())
-        self.average = Average(self.model, 0.999)
+        self.optimizer = Optimizer(self.model, OptimizerOptions())
+        self.ema = EMA(self.model, 0.999)
         self.matrices = [p for p in self.model.encoder.parameters() if p.ndim == 2]
         self.theirs = torch.optim.Muon(self.matrices, lr=0.0, weight_decay=0.0)
         self.took: dict[str, list[float]] = {part: [] for part in (*PARTS, IN_BFLOAT16)}
@@ -65,7 +63,7 @@ class Subject:
 
     def turn(self, number: int) -> None:
         torch.set_num_threads(self.threads)
-        rate, augmentation = self.model.config.features.rate, Augmentation()
+        rate, augmentation = self.model.config.rate, Augmentation()
         self.timed(
             "data",
             lambda: [
@@ -94,7 +92,7 @@ class Subject:
     def step(self) -> None:
         nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step(1.0)
-        self.average.update()
+        self.ema.update()
 
 
 def main() -> None:

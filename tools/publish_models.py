@@ -25,7 +25,12 @@ def main(runs: Path) -> None:
     """Export both models of a training folder under their bundled names."""
     for run, (name, description) in MODELS_BY_RUN.items():
         model, about = load_model(runs / run / "best.safetensors")
-        training = {key: value for key, value in about.items() if key != "history"}
+        training = {
+            **about["data"],
+            "options": about["options"],
+            "best": about["best"],
+            "step": about["step"],
+        }
         export_bundle(
             model,
             MODELS / name,

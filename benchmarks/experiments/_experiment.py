@@ -9,6 +9,7 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +22,28 @@ from _report import about
 
 from nearfuture.data import Cut, Utterance
 from nearfuture.evaluation import Evaluation, HeadMetrics, evaluate_bundles
-from nearfuture.training import Group, Note, Progress, Request, train
-from recipes.digits import symbols, training_data
+from nearfuture.training import (
+    DataOptions,
+    DistillationOptions,
+    Group,
+    HardwareOptions,
+    ModelOptions,
+    OptimizerOptions,
+    ProgressEvent,
+    ProgressReporter,
+    ScheduleOptions,
+    StepProgress,
+    TrainingOptions,
+    architectures,
+    read_training_data,
+    train,
+)
+from recipes.digits import training_data
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "experiments"
 HEADS = (0, 4, 8, 19)
-DISTILL = 3.0
-SHIFTS = {0: 2}
+DISTILLATION = DistillationOptions(distill=3.0, shifts={0: 2})
 REGULARISE = False
 """How the streaming model learns from its twin; `recipe.py` compares it with other ways."""
 
@@ -37,45 +52,75 @@ TWIN = "bidirectional twin"
 _console = Console()
 
 
-def trained(request: Request) -> Path:
-    """The folder of the models that a request asks for, trained if they are not there yet.
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """A training: which models, how, and where; on connected digits without recordings."""
 
-    Without sources of recordings they are trained on connected digits.
-    """
-    missing = [name for name in request.models if not bundle(request.folder, name).exists()]
-    if not missing:
-        return request.folder
-    note = request.folder / "trained.json"
-    request.folder.mkdir(parents=True, exist_ok=True)
+    model: ModelOptions
+    options: TrainingOptions
+    folder: Path
+    data: DataOptions = field(default_factory=DataOptions)
+
+
+def options(
+    *,
+    steps: int | None = None,
+    epochs: int | None = None,
+    seed: int = 0,
+    muon_lr: float | None = None,
+    regularise: bool = REGULARISE,
+    distillation: DistillationOptions = DISTILLATION,
+) -> TrainingOptions:
+    """How the experiments train, but for what one of them changes."""
+    return TrainingOptions(
+        schedule=ScheduleOptions(steps=steps, epochs=epochs),
+        optimizer=OptimizerOptions(muon_lr=muon_lr),
+        regularise=regularise,
+        distillation=distillation,
+        hardware=HardwareOptions(threads=1),
+        seed=seed,
+    )
+
+
+class Printer(ProgressReporter):
+    """Prints what happens, a line a minute and one at each validation."""
+
+    def __init__(self, name: str) -> None:
+        self._name, self._printed_at = name, 0.0
+
+    def report(self, model: str, event: ProgressEvent | StepProgress) -> None:
+        if isinstance(event, ProgressEvent):
+            _console.print(f"{self._name} {model} {event.activity}", markup=False)
+            return
+        if event.validation or time.time() - self._printed_at > 60:
+            self._printed_at = time.time()
+            _console.print(f"{self._name} {model} {event}", markup=False)
+        for line in event.skipped:
+            _console.print(f"skipped: {line}", markup=False)
+
+
+def trained(experiment: Experiment) -> Path:
+    """The folder of the models of an experiment, trained if they are not there yet."""
+    model, options, folder = experiment.model, experiment.options, experiment.folder
+    configs = architectures(model, options)
+    if all(bundle(folder, name).exists() for name in configs):
+        return folder
+    note = folder / "trained.json"
+    folder.mkdir(parents=True, exist_ok=True)
     began = time.time()
     before = json.loads(note.read_text("utf-8")) if note.exists() else {**about(), "seconds": 0.0}
     note.write_text(json.dumps(before) + "\n", "utf-8")
-    last = [0.0]
-
-    def tell(name: str, message: Note | Progress) -> None:
-        if isinstance(message, Progress):
-            if message.watched or time.time() - last[0] > 60:
-                last[0] = time.time()
-                watched = {key: round(value, 4) for key, value in message.watched.items()}
-                _console.print(
-                    f"{request.folder.name} {name} {message.step}/{message.steps} "
-                    f"epoch {message.epoch} loss {message.loss:.3f} {watched or ''}"
-                )
-            for line in message.skipped:
-                _console.print(f"left out: {line}", markup=False)
-        else:
-            _console.print(f"{request.folder.name} {name} {message.doing}", markup=False)
-
     try:
-        material = None
-        if not request.data:
-            config = request.configs(symbols())[request.models[0]]
-            material = training_data(config, seed=request.seed)
-        train(request, Group(), material=material, tell=tell)
+        config = next(iter(configs.values()))
+        if experiment.data.data:
+            data = read_training_data(experiment.data, config, seed=options.seed, group=Group())
+        else:
+            data = training_data(config, seed=options.seed)
+        train(data, model, options, folder, progress=Printer(folder.name))
     finally:
         seconds = before["seconds"] + time.time() - began
         note.write_text(json.dumps({**before, "seconds": seconds}) + "\n", "utf-8")
-    return request.folder
+    return folder
 
 
 def bundle(folder: Path, name: str) -> Path:

@@ -11,16 +11,15 @@ import argparse
 from pathlib import Path
 
 from _experiment import (
-    DISTILL,
     HEADS,
     PAGES,
-    REGULARISE,
-    SHIFTS,
     TWIN,
+    Experiment,
     evaluated,
     markdown,
     mean_over_seeds,
     name_of,
+    options,
     provenance,
     trained,
     wait_of,
@@ -30,7 +29,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training import Request
+from nearfuture.training import ModelOptions
 from recipes.digits import HELD_OUT, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
@@ -39,17 +38,13 @@ SETS = {"seen": "speakers known from training", "held-out": f"a speaker never he
 
 
 def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
-    request = Request(
-        preset="small",
-        heads=HEADS,
-        steps=steps,
-        regularise=REGULARISE,
-        seed=seed,
-        distill=DISTILL,
-        shifts=SHIFTS,
-        folder=runs / f"seed-{seed}",
+    folder = trained(
+        Experiment(
+            model=ModelOptions(preset="small", heads=HEADS),
+            options=options(steps=steps, seed=seed),
+            folder=runs / f"seed-{seed}",
+        )
     )
-    folder = trained(request)
     recordings = DigitRecordings.load()
     speakers = {"seen": recordings.seen, "held-out": (HELD_OUT,)}
     return {
@@ -68,9 +63,9 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments/digits"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
-    options = parser.parse_args()
+    arguments = parser.parse_args()
 
-    of_seed = {seed: evaluations(seed, options.steps, options.runs) for seed in options.seeds}
+    of_seed = {seed: evaluations(seed, arguments.steps, arguments.runs) for seed in arguments.seeds}
     table = Table(
         "model", "latency", *(f"{kind}: {rate} %" for kind in SETS for rate in ("WER", "CER"))
     )
@@ -79,14 +74,14 @@ def main() -> None:
         seed: {name: one.summary() for name, one in found.items()}
         for seed, found in of_seed.items()
     }
-    first = summaries[options.seeds[0]]["seen"]
+    first = summaries[arguments.seeds[0]]["seen"]
     for place, head in enumerate([*first.heads, first.twin]):
         assert head is not None
         cells, figures = [], {"model": name_of(head)}
         for name in SETS:
             for rate in ("wer", "cer"):
                 values = []
-                for seed in options.seeds:
+                for seed in arguments.seeds:
                     summary = summaries[seed][name]
                     one = [*summary.heads, summary.twin][place]
                     assert one is not None
@@ -96,22 +91,22 @@ def main() -> None:
                 figures[f"{name} {rate}"] = [round(value, 3) for value in values]
         table.add_row(name_of(head), wait_of(head), *cells)
         results.append(figures)
-    one = of_seed[options.seeds[0]]["seen"]
+    one = of_seed[arguments.seeds[0]]["seen"]
     assert one.twin is not None
     counts = f"{one.streaming.parameters:,} parameters streaming, {one.twin.parameters:,} {TWIN}"
     table.caption = (
-        f"mean over seeds {', '.join(map(str, options.seeds))} with its 95 % interval (Student's "
+        f"mean over seeds {', '.join(map(str, arguments.seeds))} with its 95 % interval (Student's "
         f"t); {first.utterances} strings of {first.speakers} speakers, "
         f"{STRINGS_PER_SPEAKER} of the other; {counts}"
     )
-    emit(table, {"seeds": options.seeds, "steps": options.steps, "heads": results})
-    if options.write:
+    emit(table, {"seeds": arguments.seeds, "steps": arguments.steps, "heads": results})
+    if arguments.write:
         plot_error_against_latency(
-            {SETS[name]: found for name, found in of_seed[options.seeds[0]].items()},
+            {SETS[name]: found for name, found in of_seed[arguments.seeds[0]].items()},
             PAGES / "digits.svg",
             measure="wer",
         )
-        folders = {f"seed {seed}": options.runs / f"seed-{seed}" for seed in options.seeds}
+        folders = {f"seed {seed}": arguments.runs / f"seed-{seed}" for seed in arguments.seeds}
         write_page(
             "digits",
             {

@@ -7,17 +7,19 @@ model of experiment (a), seed 0. The heads differ in nothing but their lookahead
 """
 
 import argparse
+import dataclasses
 import shutil
 from pathlib import Path
 
 from _experiment import (
-    DISTILL,
+    DISTILLATION,
     PAGES,
-    REGULARISE,
+    Experiment,
     bundle,
     evaluated,
     markdown,
     name_of,
+    options,
     provenance,
     trained,
     wait_of,
@@ -27,7 +29,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.evaluation import paired_bootstrap, plot_error_against_latency
-from nearfuture.training import Request
+from nearfuture.training import ModelOptions
 from recipes.digits import HELD_OUT, DigitRecordings
 
 HEADS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 19, 25, 30)
@@ -40,24 +42,21 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=3000)
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
-    options = parser.parse_args()
+    arguments = parser.parse_args()
 
-    teacher, folder = options.runs / "digits" / "seed-0", options.runs / "sweep"
+    teacher, folder = arguments.runs / "digits" / "seed-0", arguments.runs / "sweep"
     if not bundle(teacher, "bidirectional").exists():
         raise SystemExit("the bidirectional model is that of experiment (a): run digits.py first")
     if not (folder / "bidirectional").exists():
         shutil.copytree(teacher / "bidirectional", folder / "bidirectional")
-    request = Request(
-        preset="small",
-        heads=HEADS,
-        models=("streaming",),
-        steps=options.steps,
-        regularise=REGULARISE,
-        distill=DISTILL,
-        shifts={0: 2, 1: 1},
-        folder=folder,
+    distillation = dataclasses.replace(DISTILLATION, shifts={0: 2, 1: 1})
+    trained(
+        Experiment(
+            model=ModelOptions(preset="small", heads=HEADS, models="streaming"),
+            options=options(steps=arguments.steps, distillation=distillation),
+            folder=folder,
+        )
     )
-    trained(request)
     recordings = DigitRecordings.load()
     strings = recordings.strings(
         (*recordings.seen, HELD_OUT), "test", STRINGS_PER_SPEAKER, seed=SEED
@@ -91,7 +90,7 @@ def main() -> None:
         f"{summary.utterances} strings of {summary.speakers} speakers, one of them never heard"
     )
     emit(table, results)
-    if options.write:
+    if arguments.write:
         plot_error_against_latency({"connected digits": found}, PAGES / "lookahead-sweep.svg")
         write_page(
             "lookahead-sweep",

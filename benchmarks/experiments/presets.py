@@ -27,52 +27,70 @@ from nearfuture.budget import Preset
 from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import evaluate_bundles
 from nearfuture.runtime import load
-from nearfuture.training import Group
-from nearfuture.training.request import Request
-from nearfuture.training.session import train
-from nearfuture.training.trainer import Progress
+from nearfuture.training import (
+    DataOptions,
+    Group,
+    HardwareOptions,
+    ModelOptions,
+    ProgressEvent,
+    ProgressReporter,
+    ScheduleOptions,
+    StepProgress,
+    TrainingOptions,
+    architectures,
+    read_training_data,
+    train,
+)
 
 TRIED = 12
-"""Steps of the trial, of which every other one is followed by a look."""
-LOOKS = 10
+"""Steps of the trial, of which every other one is followed by a validation."""
+VALIDATIONS = 10
 BATCH_S = 20.0
 BUDGET_FRAMES = 8
 
 
-def request(preset: Any, steps: int, folder: Path, source: Path) -> Request:
-    return Request(
-        data=(source,),
-        batch_seconds=BATCH_S,
-        preset=preset,
-        models=("streaming",),
-        steps=steps,
+def run(
+    preset: Any, steps: int, folder: Path, source: Path, progress: ProgressReporter | None = None
+) -> None:
+    model = ModelOptions(preset=preset, models="streaming")
+    options = TrainingOptions(
+        schedule=ScheduleOptions(steps=steps),
         regularise=False,
-        folder=folder,
+        hardware=HardwareOptions(threads=1),
     )
+    config = architectures(model, options)["streaming"]
+    recordings = DataOptions(data=(source,), batch_seconds=BATCH_S)
+    data = read_training_data(recordings, config, seed=0, group=Group())
+    train(data, model, options, folder, progress=progress)
+
+
+class Stopwatch(ProgressReporter):
+    """Takes the time of steps, and of those that are followed by a validation."""
+
+    def __init__(self) -> None:
+        self.took: dict[bool, list[float]] = {False: [], True: []}
+        self._last = time.process_time()
+
+    def report(self, model: str, event: ProgressEvent | StepProgress) -> None:
+        now = time.process_time()
+        if isinstance(event, StepProgress):
+            self.took[bool(event.validation)].append(now - self._last)
+        self._last = now
 
 
 def steps_in(seconds: float, preset: str, folder: Path, source: Path) -> int:
-    """How many steps there is time for, with the ten looks at the recordings set aside."""
-    last = time.process_time()
-    took: dict[bool, list[float]] = {False: [], True: []}
-
-    def tell(_: str, message: object) -> None:
-        nonlocal last
-        now = time.process_time()
-        if isinstance(message, Progress):
-            took[bool(message.watched)].append(now - last)
-        last = now
-
-    train(request(preset, TRIED, folder, source), Group(), tell=tell)
-    step, watched = (statistics.median(took[what]) for what in (False, True))
-    return max(10, round((seconds - LOOKS * (watched - step)) / step))
+    """How many steps there is time for, with the ten validations set aside."""
+    stopwatch = Stopwatch()
+    run(preset, TRIED, folder, source, stopwatch)
+    step, validated = (statistics.median(stopwatch.took[what]) for what in (False, True))
+    return max(10, round((seconds - VALIDATIONS * (validated - step)) / step))
 
 
 def learnt(preset: str, seconds: float, source: Path, heard: list[Cut]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         steps = steps_in(seconds, preset, Path(name) / "trial", source)
         began = time.process_time()
-        train(request(preset, steps, Path(name) / "run", source), Group())
+        run(preset, steps, Path(name) / "run", source)
         took = time.process_time() - began
         bundle = Path(name) / "run" / "streaming" / "bundle"
         model = load(bundle)

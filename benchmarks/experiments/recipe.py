@@ -12,14 +12,14 @@ import shutil
 from pathlib import Path
 
 from _experiment import (
-    DISTILL,
+    DISTILLATION,
     HEADS,
-    REGULARISE,
-    SHIFTS,
+    Experiment,
     bundle,
     evaluated,
     markdown,
     name_of,
+    options,
     provenance,
     trained,
     write_page,
@@ -28,7 +28,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.data import Utterance
-from nearfuture.training import Request
+from nearfuture.training import DistillationOptions, ModelOptions
 from recipes.digits import HELD_OUT, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
@@ -36,16 +36,15 @@ SEED = 2026
 TEACHER = "twin, Muon"
 TWINS = {
     TEACHER: {},
-    "twin, AdamW": {"matrix_rate": 0.0},
+    "twin, AdamW": {"muon_lr": 0.0},
     "twin, regularised": {"regularise": True},
 }
-USED = {"distill": DISTILL, "shifts": SHIFTS}
 WAYS = {
-    "as used": USED,
-    "without a teacher": {},
-    "divergence × 1/3": {**USED, "distill": DISTILL / 3},
-    "no shift": {**USED, "shifts": {}},
-    "without a teacher, delay penalty 0.1": {"delay_penalty": 0.1},
+    "as used": DISTILLATION,
+    "without a teacher": DistillationOptions(),
+    "divergence × 1/3": DistillationOptions(distill=1.0, shifts=DISTILLATION.shifts),
+    "no shift": DistillationOptions(distill=3.0),
+    "without a teacher, delay penalty 0.1": DistillationOptions(delay_penalty=0.1),
 }
 
 
@@ -60,33 +59,36 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments/recipe"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
-    options = parser.parse_args()
+    arguments = parser.parse_args()
 
     folders = {
-        name: options.runs / name.replace(" ", "-").replace(",", "").replace("/", "-")
+        name: arguments.runs / name.replace(" ", "-").replace(",", "").replace("/", "-")
         for name in (*TWINS, *WAYS)
     }
     for name, folder in folders.items():
         twin = name in TWINS
         if not twin and not (folder / "bidirectional").exists():
             shutil.copytree(folders[TEACHER] / "bidirectional", folder / "bidirectional")
+        changes = TWINS[name] if twin else {"distillation": WAYS[name]}
+        changes = {"distillation": DistillationOptions(), **changes}
         trained(
-            Request(
-                preset="small",
-                heads=HEADS,
-                models=("bidirectional",) if twin else ("streaming",),
-                steps=options.steps,
+            Experiment(
+                model=ModelOptions(
+                    preset="small",
+                    heads=None if twin else HEADS,
+                    models="bidirectional" if twin else "streaming",
+                ),
+                options=options(steps=arguments.steps, **changes),
                 folder=folder,
-                **{"regularise": REGULARISE, **(TWINS if twin else WAYS)[name]},
             )
         )
 
     heard = strings()
     table = Table("model", "head", "WER %", "CER %", "emitted, p50 / p90 ms", "revisions")
     table.caption = (
-        f"{len(heard)} strings of recordings kept apart; {options.steps} steps each; emitted: from "
-        f"the end of a word to the frame that writes its last character; revisions of shown text "
-        f"per 100 words"
+        f"{len(heard)} strings of recordings kept apart; {arguments.steps} steps each; emitted: "
+        f"from the end of a word to the frame that writes its last character; revisions of shown "
+        f"text per 100 words"
     )
     results = []
     for name, folder in folders.items():
@@ -117,7 +119,7 @@ def main() -> None:
                 }
             )
     emit(table, results)
-    if options.write:
+    if arguments.write:
         write_page(
             "recipe",
             {"table": f"{markdown(table)}\n\n{table.caption}.", "provenance": provenance(folders)},

@@ -13,14 +13,13 @@ import dataclasses
 from pathlib import Path
 
 from _experiment import (
-    DISTILL,
     HEADS,
     PAGES,
-    REGULARISE,
-    SHIFTS,
+    Experiment,
     evaluated,
     markdown,
     name_of,
+    options,
     provenance,
     trained,
     wait_of,
@@ -31,7 +30,7 @@ from rich.table import Table
 
 from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training.request import Request
+from nearfuture.training import DataOptions, ModelOptions
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}
@@ -46,22 +45,17 @@ def corpus(name: str) -> Path:
     return folder / "manifest.tsv"
 
 
-def request(kind: str, runs: Path) -> Request:
-    return Request(
-        data=tuple(corpus(name) for name in KINDS[kind]),
-        preset="small",
-        rate=RATE,
-        regularise=REGULARISE,
-        heads=HEADS,
-        epochs=EPOCHS,
-        distill=DISTILL,
-        shifts=SHIFTS,
+def experiment(kind: str, runs: Path) -> Experiment:
+    return Experiment(
+        data=DataOptions(data=tuple(corpus(name) for name in KINDS[kind])),
+        model=ModelOptions(preset="small", rate=RATE, heads=HEADS),
+        options=options(epochs=EPOCHS),
         folder=runs / kind,
     )
 
 
 def test_items() -> list[Cut]:
-    return [cut for cut in read_source(corpus("speechocean762")).cuts if cut.split == "test"]
+    return [item for item in read_source(corpus("speechocean762")).cuts if item.split == "test"]
 
 
 def part(whole: Evaluation, names: frozenset[str]) -> Evaluation:
@@ -74,10 +68,12 @@ def main() -> None:
     parser.add_argument("--only", choices=sorted(KINDS))
     parser.add_argument("--runs", type=Path, default=Path("runs/experiments/speechocean762"))
     parser.add_argument("--write", action="store_true", help="put the figures into the page")
-    options = parser.parse_args()
+    arguments = parser.parse_args()
 
-    kinds = [options.only] if options.only else list(KINDS)
-    found = {kind: evaluated(trained(request(kind, options.runs)), test_items()) for kind in kinds}
+    kinds = [arguments.only] if arguments.only else list(KINDS)
+    found = {
+        kind: evaluated(trained(experiment(kind, arguments.runs)), test_items()) for kind in kinds
+    }
     source = read_source(corpus("speechocean762")).cuts
     heard = {item.text for item in source if item.split == "train"}
     test = test_items()
@@ -91,13 +87,13 @@ def main() -> None:
         "clear speakers: CER %", "to the twin, %", "new sentences: CER %", "to the twin, %",
     )  # fmt: skip
     results = []
-    for kind, whole in found.items():
-        summaries = {name: part(whole, names).summary("speaker") for name, names in subsets.items()}
+    for kind, whole in found.cuts():
+        summaries = {name: part(whole, names).summary("speaker") for name, names in subsets.cuts()}
         everything = summaries["all"]
         for place, head in enumerate([*everything.heads, everything.twin]):
             assert head is not None
             cells, figures = [], {"training": kind, "model": name_of(head)}
-            for name, summary in summaries.items():
+            for name, summary in summaries.cuts():
                 one = [*summary.heads, summary.twin][place]
                 assert one is not None
                 cells.append(
@@ -124,9 +120,9 @@ def main() -> None:
             f"{whole.streaming.parameters:,} parameters streaming, {whole.twin.parameters:,} twin"
         )
     emit(table, results)
-    if options.write:
+    if arguments.write:
         plot_error_against_latency(
-            {NAMES[kind]: one for kind, one in found.items()},
+            {NAMES[kind]: one for kind, one in found.cuts()},
             PAGES / "speechocean762.svg",
             by="speaker",
         )
@@ -135,7 +131,7 @@ def main() -> None:
             {
                 "table": f"{markdown(table)}\n\n{table.caption}.",
                 "plot": "![Character error rate against latency](speechocean762.svg)",
-                "provenance": provenance({NAMES[kind]: options.runs / kind for kind in found}),
+                "provenance": provenance({NAMES[kind]: arguments.runs / kind for kind in found}),
             },
         )
 

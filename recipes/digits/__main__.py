@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import soundfile
 from cyclopts import App, Parameter
 
 from nearfuture import NearfutureError
 from nearfuture.cli import main as nearfuture
-from nearfuture.training import Note, Progress, Request, gently, join, train
+from nearfuture.training import (
+    ModelOptions,
+    ProgressEvent,
+    ProgressReporter,
+    StepProgress,
+    TrainingOptions,
+    architectures,
+    graceful_interrupt,
+    init_group,
+    train,
+)
 from recipes.digits import DigitRecordings, symbols, test_strings, training_data
 
 app = App(name="python -m recipes.digits", help="Train and evaluate models of connected digits.")
@@ -20,13 +32,8 @@ app = App(name="python -m recipes.digits", help="Train and evaluate models of co
 @app.command(name="train")
 def train_digits(
     *,
-    preset: Literal["tiny", "base", "small"] = "small",
-    heads: Annotated[tuple[int, ...] | None, Parameter(negative="")] = None,
-    steps: int = 6000,
-    regularise: bool = True,
-    distill: float = 3.0,
-    seed: int = 0,
-    threads: int = 1,
+    model: ModelOptions = ModelOptions(),  # noqa: B008
+    options: TrainingOptions = TrainingOptions(),  # noqa: B008
     out: Path = Path("runs/digits"),
 ) -> None:
     """Train a bidirectional model of connected digits, and the streaming one that learns from it.
@@ -34,42 +41,29 @@ def train_digits(
     torchrun starts several processes that share each batch.
 
     Args:
-        preset: Size of the models.
-        heads: Frames of lookahead of a head of the streaming model, once for each head.
-        steps: Training steps of each model.
-        regularise: With SpecAugment and dropout.
-        distill: Weight of the divergence from the bidirectional model, in nats per frame.
-        seed: Everything random follows from it.
-        threads: Threads of each process.
+        model: Which models.
+        options: How to train them.
         out: Folder for checkpoints and bundles.
     """
-    request = Request(
-        preset=preset,
-        heads=heads,
-        steps=steps,
-        regularise=regularise,
-        distill=distill,
-        seed=seed,
-        threads=threads,
-        folder=out,
-    )
-    config = request.configs(symbols())[request.models[0]]
-    with join() as group:
-        train(
-            request,
-            group,
-            material=training_data(config, seed=seed),
-            tell=_print,
-            interruption=lambda: gently(lambda: print("stopping after this step")),
-        )
+    config = next(iter(architectures(model, options, symbols()).values()))
+    with init_group() as group:
+        data = training_data(config, seed=options.seed)
+        train(data, model, options, out, group=group, progress=Printer())
 
 
-def _print(name: str, message: Note | Progress) -> None:
-    if isinstance(message, Note):
-        print(f"{name}: {message.doing}", flush=True)
-    elif message.watched:
-        errors = ", ".join(f"{key} {100 * rate:.2f} %" for key, rate in message.watched.items())
-        print(f"{name}: step {message.step}, loss {message.loss:.3f}, {errors}", flush=True)
+class Printer(ProgressReporter):
+    """Prints a line at each validation; Ctrl-C ends the training after the step at hand."""
+
+    def report(self, model: str, event: ProgressEvent | StepProgress) -> None:
+        """Print what happens to a model, by its name."""
+        if isinstance(event, ProgressEvent):
+            print(f"{model}: {event.activity}", flush=True)
+        elif event.validation:
+            print(f"{model}: {event}", flush=True)
+
+    def interruption(self) -> AbstractContextManager[Callable[[], bool]]:
+        """Let Ctrl-C end the training after the step at hand."""
+        return graceful_interrupt(lambda: print("stopping after this step", flush=True))
 
 
 @app.command
@@ -79,7 +73,7 @@ def evaluate(
     """Measure errors and delays on the 600 test strings.
 
     Args:
-        options: Those of `nearfuture evaluate`, `--data` apart.
+        options: The options of nearfuture evaluate, apart from --data.
     """
     with tempfile.TemporaryDirectory() as folder:
         nearfuture(["evaluate", "--data", str(write_test_strings(Path(folder))), *options])

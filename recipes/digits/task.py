@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nearfuture.budget import RecognizerConfig
 from nearfuture.data import AcousticEnvironment, CutFilter, Utterance, corpus_contents
-from nearfuture.training import Material
+from nearfuture.training import TrainingData
 from recipes.digits.strings import HELD_OUT, ConnectedDigits, DigitRecordings, symbols
 from recipes.digits.voices import corpus_strings, synthesised_strings
 
@@ -12,7 +12,7 @@ _DEV_PER_SPEAKER, _DEV_SEED = 20, 1
 _TEST_PER_SPEAKER, _TEST_SEED = 100, 2024
 
 
-def training_data(config: RecognizerConfig, *, seed: int) -> Material:
+def training_data(config: RecognizerConfig, *, seed: int) -> TrainingData:
     """Strings of digits from the Free Spoken Digit Dataset and from synthetic voices.
 
     Args:
@@ -23,7 +23,7 @@ def training_data(config: RecognizerConfig, *, seed: int) -> Material:
     recordings = DigitRecordings.load(rate=rate)
     corpus = corpus_strings("kokoro", rate=rate)
     voices = synthesised_strings(rate=rate, seed=seed)
-    return Material(
+    return TrainingData(
         batches=ConnectedDigits(
             recordings=recordings,
             others=[*corpus, *voices],
@@ -31,8 +31,8 @@ def training_data(config: RecognizerConfig, *, seed: int) -> Material:
             cut_filter=CutFilter(model=config),
             seed=seed,
         ),
-        watched=recordings.strings(recordings.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
-        watched_name="strings of recordings kept apart (number 5 of each)",
+        validation=recordings.strings(recordings.seen, "dev", _DEV_PER_SPEAKER, seed=_DEV_SEED),
+        validation_name="strings of recordings kept apart (number 5 of each)",
         symbols=symbols(),
         about={
             "task": "digits",

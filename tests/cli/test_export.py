@@ -9,9 +9,9 @@ from nearfuture.budget import tiny
 from nearfuture.cli import main
 from nearfuture.model import Recognizer
 from nearfuture.runtime import load
-from nearfuture.training import Checkpoint, TrainingOptions, load_model
-from nearfuture.training.averaging import Average
-from nearfuture.training.best import recognizer_of
+from nearfuture.training import Checkpoint, OptimizerOptions, load_model
+from nearfuture.training.bundle import recognizer_of
+from nearfuture.training.ema import EMA
 from nearfuture.training.optimizer import Optimizer
 
 
@@ -20,11 +20,11 @@ def begun(folder: Path, *, step: int, both_ways: bool = False, best: bool = Fals
     torch.manual_seed(step)
     config = tiny(symbols=("a", "b"))
     model = Recognizer(config.twin() if both_ways else config)
-    options = TrainingOptions(steps=100)
     checkpoint = Checkpoint(
-        average=Average(model, 0.9),
-        optimizer=Optimizer(model, options),
-        options={"steps": 100, "seed": 3, "threads": 1, "task": "mine", "data": ["eight"]},
+        ema=EMA(model, 0.9),
+        optimizer=Optimizer(model, OptimizerOptions()),
+        options={"seed": 3},
+        data={"task": "mine", "data": ["eight"]},
         step=step,
         best={"cer": 0.25, "step": step} if best else {},
     )

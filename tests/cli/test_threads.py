@@ -6,11 +6,12 @@ import sys
 
 import pytest
 
-from nearfuture.cli.threads import idle_quietly, threads_asked_for
+from nearfuture.cli.train import let_idle_threads_sleep
+from nearfuture.training import HardwareOptions
 
 
 @pytest.mark.parametrize(
-    ("environment", "told", "threads"),
+    ("environment", "given", "threads"),
     [
         (None, None, 1),
         ("", None, 1),
@@ -22,18 +23,18 @@ from nearfuture.cli.threads import idle_quietly, threads_asked_for
     ],
 )
 def test_the_command_decides_before_the_environment(
-    environment: str | None, told: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
+    environment: str | None, given: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     if environment is not None:
         monkeypatch.setenv("OMP_NUM_THREADS", environment)
-    assert threads_asked_for(told) == threads
+    assert HardwareOptions(threads=given).thread_count == threads
 
 
 def test_what_the_environment_says_of_waiting_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
     monkeypatch.delenv("KMP_BLOCKTIME", raising=False)
-    idle_quietly()
+    let_idle_threads_sleep()
     assert (os.environ["OMP_WAIT_POLICY"], os.environ["KMP_BLOCKTIME"]) == ("ACTIVE", "0")
 
 
@@ -41,10 +42,11 @@ def test_train_says_it_before_torch_is_loaded() -> None:
     code = """
 import os, sys
 from nearfuture.cli.train import train
+from nearfuture.training import DataOptions
 
-sys.modules["nearfuture.training.request"] = None  # so that it ends at an import
+sys.modules["nearfuture.training.run"] = None  # so that it ends at an import
 try:
-    train(data=("nowhere",))
+    train(data=DataOptions(data=("nowhere",)))
 except Exception:
     print(os.environ.get("OMP_WAIT_POLICY"))
 """

@@ -2,7 +2,6 @@
 
 import io
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -14,21 +13,19 @@ import torch
 
 from nearfuture.cli import main
 from nearfuture.cli.console import Console
-from nearfuture.cli.train import _in_our_words, _print
-from nearfuture.runtime import load
+from nearfuture.cli.train import _print_results
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.training import load_model
-from nearfuture.training.checkpoint import OtherTrainingError
-from nearfuture.training.session import Outcome
+from nearfuture.training import TrainingResult, bundle, load_model
+from tests.cli.without_export import export_nothing
 from tests.patience import PATIENCE_S
 
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
-BOTH_WAYS = ("--models", "bidirectional")
+BIDIRECTIONAL = ("--models", "bidirectional")
 
 
-def command(out: Path, steps: int, *options: str) -> list[str]:
-    told = ["--data", str(SAMPLES), "--preset", "tiny", "--steps", str(steps), *options]
-    return ["-m", "nearfuture", "train", *told, "--threads", "1", "--out", str(out)]
+def arguments(out: Path, steps: int, *options: str) -> list[str]:
+    given = ["--data", str(SAMPLES), "--preset", "tiny", "--steps", str(steps), *options]
+    return ["train", *given, "--threads", "1", "--out", str(out)]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -37,90 +34,123 @@ def environment(folder: Path) -> dict[str, str]:
     return {**os.environ, **changes}
 
 
-def ran(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        env=environment(folder),
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE_S,
-    )
+@pytest.fixture(autouse=True)
+def _no_corpora(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
 
 
-def test_to_the_end_and_into_use(tmp_path: Path) -> None:
-    done = ran(command(tmp_path, 6, "--heads", "0,8", "--shifts", "0:2"), tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "recordings  8" in done.stdout  # what the data is, before the first step
-    assert "watched: 8 recordings that were trained on" in done.stdout
-    assert "everything" in done.stdout  # the twin's row
-    assert "375 ms" in done.stdout
+@pytest.fixture
+def no_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "export_bundle", export_nothing)
+
+
+def run(given: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    assert not ended.value.code
+
+
+def mistaken(given: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    """The line on stderr of a command that makes no sense."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main(given)
+    assert ended.value.code == 2
+    err = capsys.readouterr().err
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.usefixtures("no_export")
+def test_both_models_to_the_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(arguments(tmp_path, 6, "--heads", "0,8", "--shifts", "0:2"))
+    out = capsys.readouterr().out
+    assert "recordings  8" in out  # what the data is, before the first step
+    assert "validation: 8 recordings that were trained on" in out
+    assert "everything" in out  # the bidirectional model's row
+    assert "375 ms" in out
     for name in ("bidirectional", "streaming"):
-        assert f"{name}: step 6 of 6, epoch " in done.stdout
-    assert "looking through" not in done.stdout  # which is for terminals
-    assert "noises: none, so they are made up" in done.stdout
-    assert "0 recordings left out, 0 skipped in some steps" in done.stdout
-    assert load(tmp_path / "streaming" / "bundle", budget_ms=400).budget.frames == 8
-    assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
-    _, about = load_model(tmp_path / "streaming" / "checkpoint.safetensors")
-    assert (about["step"], about["distill"]) == (6, 3.0)
+        assert f"{name}: step 6 of 6, epoch " in out
+        assert f"--model {tmp_path}/{name}/bundle" in out
+    assert "checking recordings" not in out  # which is for terminals
+    assert "noises: none, so they are synthetic" in out
+    assert "0 recordings skipped, 0 more in some steps" in out
+    _, header = load_model(tmp_path / "streaming" / "checkpoint.safetensors")
+    assert (header["step"], header["options"]["distillation"]["distill"]) == (6, 3.0)
 
 
 @pytest.mark.parametrize("rate", [0.5, 1.0])
 def test_models_that_write_nothing_are_not_passed_over(rate: float) -> None:
     file = io.StringIO()
-    outcome = Outcome(done=True, rates=((0, 1.0, 1.0), (8, 1.0, rate)), wait_ms=(55.0, 375.0))
-    _print({"streaming": outcome}, Path("out"), Console(file=file, width=120))
+    result = TrainingResult(
+        finished=True, error_rates=((0, 1.0, 1.0), (8, 1.0, rate)), latency_ms=(55.0, 375.0)
+    )
+    _print_results({"streaming": result}, Path("out"), Console(file=file, width=120))
     assert ("have learnt next to nothing yet" in file.getvalue()) == (rate == 1.0)
 
 
-@pytest.mark.parametrize("start", [["--processes", "2"], "torchrun"], ids=["processes", "torchrun"])
-def test_two_processes_share_the_work_and_tell_a_mistake_once(
-    tmp_path: Path, start: list[str] | str
+@pytest.mark.usefixtures("no_export")
+def test_two_processes_share_the_work_and_report_a_mistake_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if start == "torchrun":
-        launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-        done = ran([*launcher, *command(tmp_path, 3, *BOTH_WAYS)], tmp_path)
-    else:
-        done = ran(command(tmp_path, 3, *BOTH_WAYS, *start), tmp_path)
+    run(arguments(tmp_path, 3, *BIDIRECTIONAL, "--processes", "2"))
+    assert capsys.readouterr().out.count("errors on") == 1  # one process reports
+    _, header = load_model(tmp_path / "bidirectional" / "checkpoint.safetensors")
+    assert (header["step"], header["run"]["processes"]) == (3, 2)
+    seed = (*BIDIRECTIONAL, "--processes", "2", "--seed", "1")
+    line = mistaken(arguments(tmp_path, 4, *seed), capsys)
+    assert "was started otherwise: --seed 0 → 1; resume with" in line
+    assert "steps" not in line  # which may change
+
+
+def test_torchrun_starts_two_processes(tmp_path: Path) -> None:
+    launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    training = ["-m", "tests.cli.without_export", *arguments(tmp_path, 3, *BIDIRECTIONAL)]
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher, *training],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("errors on") == 1  # one process reports
-    _, about = load_model(tmp_path / "bidirectional" / "checkpoint.safetensors")
-    assert (about["step"], about["processes"]) == (3, 2)
-    assert load(tmp_path / "bidirectional" / "bundle").manifest.kind == "bidirectional"
-    if start == "torchrun":
-        return
-    mistaken = ran(command(tmp_path, 4, *BOTH_WAYS, *start, "--seed", "1"), tmp_path)
-    assert mistaken.returncode == 2
-    assert "was started otherwise: --seed 0 → 1; say what" in mistaken.stderr
-    assert "steps" not in mistaken.stderr  # which may change
-    assert mistaken.stderr.count("\n") == 1  # by one process
+    assert done.stdout.count("errors on") == 1
+    _, header = load_model(tmp_path / "bidirectional" / "checkpoint.safetensors")
+    assert (header["step"], header["run"]["processes"]) == (3, 2)
 
 
+@pytest.mark.usefixtures("no_export")
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("before", "now", "message"),
     [
-        ({"shift_frames": ({}, {"0": 2})}, "otherwise: --shifts {} → {'0': 2};"),
-        ({"noise": ("none", "3 recordings (ab)")}, "noises of NEARFUTURE_CORPORA: none → 3 rec"),
-        ({"recordings_sha256": ("a" * 64, "b" * 64)}, "otherwise: the recordings changed;"),
-        ({"begin_with": (None, "a" * 64)}, "otherwise: --from changed;"),
-        ({"average": (0.9, 0.8)}, "average: 0.9 → 0.8"),
-        ({"frames": ([0, 8], [0]), "rate": (8000, 16000)}, r"--heads \[0, 8\] → \[0\], --rate 8"),
-        ({"symbols": (["a"], ["a", "b"])}, "the characters of the texts changed;"),
-        ({"dropout": (0.1, 0.0), "augmentation": ({}, {})}, "otherwise: --regularise changed;"),
+        ((), ("--seed", "1"), "--seed 0 → 1;"),
+        ((), ("--learning-rate", "0.001"), "--learning-rate 0.002 → 0.001;"),
+        ((), ("--no-regularise",), "--regularise True → False;"),
+        (("--heads", "0,8"), ("--heads", "0"), "--heads [0, 8] → [0];"),
+        (("--longest", "9"), ("--longest", "8"), "--longest 9.0 → 8.0;"),
+        ((), ("--preset", "base"), "`hidden` 32 → 96"),
+        ((), ("--rate", "16000"), "--rate 8000 → 16000;"),
     ],
 )
-def test_another_training_is_told_in_words_of_the_command(
-    changes: dict[str, tuple[object, object]], told: str
+def test_another_training_is_named_by_its_flags(
+    before: tuple[str, ...],
+    now: tuple[str, ...],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = _in_our_words(OtherTrainingError(Path("a/checkpoint.safetensors"), changes))
-    assert re.search(told, words)
-    assert "a" * 64 not in words
+    run(arguments(tmp_path, 1, "--models", "streaming", *before))
+    given = arguments(tmp_path, 1, "--models", "streaming")
+    given = given if now[0] != "--preset" else [word for word in given if word != "tiny"]
+    if now[0] == "--preset":
+        given.remove("--preset")
+    assert message in mistaken([*given, *now], capsys)
 
 
 def started(out: Path, *options: str) -> subprocess.Popen[str]:
     """A long training, once it has written its checkpoint."""
     training = subprocess.Popen(
-        [sys.executable, *command(out, 100_000, *BOTH_WAYS, *options)],
+        [sys.executable, "-m", "nearfuture", *arguments(out, 100_000, *BIDIRECTIONAL, *options)],
         env=environment(out),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -156,21 +186,19 @@ def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path, processes: st
     out, err = ended(training)
     assert training.returncode == 130, err
     assert "Traceback" not in out + err
-    assert "goes on from there" in " ".join(out.split())
+    assert "resumes from there" in " ".join(out.split())
     assert f"nearfuture export {tmp_path}" in out
     path = tmp_path / "bidirectional" / "checkpoint.safetensors"
     assert load_model(path)[1]["step"] < 100_000
 
 
-def test_a_folder_that_cannot_be_made_is_told_before_anything_is_read(
+def test_a_folder_that_cannot_be_made_is_refused_before_anything_is_read(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(SystemExit) as stopped:
-        main(["train", "--data", "nowhere", "--steps", "1", "--out", str(tmp_path / "file" / "a")])
-    assert stopped.value.code == 2
-    err = capsys.readouterr().err
-    assert f"--out {tmp_path}/file/a cannot be made: Not a directory" in err
+    given = ["train", "--data", "nowhere", "--steps", "1", "--out", str(tmp_path / "file" / "a")]
+    line = mistaken(given, capsys)
+    assert f"--out {tmp_path}/file/a cannot be made: Not a directory" in line
 
 
 def children(parent: int) -> list[int]:
@@ -196,73 +224,54 @@ def test_a_lost_process_ends_the_training_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("options", "message"),
     [
-        ([], "say what to train on: --data SOURCE"),
         (["--data", "nowhere.tsv"], "nowhere.tsv"),
-        (["--data", str(SAMPLES), "--steps", "0"], "--steps is at least 1, not 0"),
-        (["--data", str(SAMPLES), "--steps", "5", "--epochs", "5"], "either --steps or --epochs"),
-        (["--data", str(SAMPLES), "--heads", "0,x"], "--heads is frames from 0"),
-        (["--data", str(SAMPLES), "--heads=-1"], "--heads is frames from 0"),
-        (["--data", str(SAMPLES), "--longest", "0"], "more than 0 seconds"),
-        (["--data", str(SAMPLES), "--from", "nowhere"], "there is no model 'nowhere'"),
-        (["--data", str(SAMPLES), "--from", "digits", "--preset", "tiny"], "leave --preset out"),
-        (["--data", str(SAMPLES), "--from", "digits", "--rate", "16000"], "has 8000, and keeps it"),
+        (["--steps", "0"], "--steps is at least 1, not 0"),
+        (["--steps", "5", "--epochs", "5"], "either --steps or --epochs"),
+        (["--processes", "0"], "--processes is at least 1, not 0"),
+        (["--longest", "0"], "more than 0 seconds"),
+        (["--from", "nowhere"], "there is no model 'nowhere'"),
+        (["--from", "digits", "--preset", "tiny"], "leave --preset out"),
+        (["--from", "digits", "--rate", "16000"], "has --rate 8000 and keeps it"),
+        (["--from", "digits", "--heads", "0"], "has --heads (0, 4, 8, 19) and keeps it"),
+        (["--from", "digits", "--models", "bidirectional"], "choose --models streaming"),
+        (["--from", "digits-bidirectional"], "cannot be trained on: it holds no weights.safe"),
+        (["--longest", "0.1"], "over the limit of 0.1 s"),
+        (["--models", "bidirectional", "--heads", "0"], "not trained"),
+        (["--models", "bidirectional", "--distill", "1"], "--distill, --shifts and --delay"),
+        (["--models", "streaming", "--shifts", "0:1"], "--shifts has no effect where --distill"),
+        (["--shifts", "7:1"], "heads of 7 frames; the model has heads of 0, 4, 8, 19"),
+        (["--delay-penalty=-1"], "--delay-penalty is at least 0, not -1"),
+        (["--learning-rate", "nan"], "--learning-rate is at least 0"),
+        (["--models", "streaming", "--distill", "1"], "train both models, or give --distill 0"),
         (
-            ["--data", str(SAMPLES), "--from", "digits", "--heads", "0"],
-            "has 0, 4, 8, 19, and keeps",
-        ),
-        (
-            ["--data", str(SAMPLES), "--from", "digits", "--models", "bidirectional"],
-            "is a streaming model, which is trained on alone",
-        ),
-        (
-            ["--data", str(SAMPLES), "--from", "digits-bidirectional"],
-            "cannot be trained on: it holds no weights.safetensors",
-        ),
-        (["--data", str(SAMPLES), "--longest", "0.1"], "over the limit of 0.1 s"),
-        (["--data", str(SAMPLES), "--models", "bidirectional", "--heads", "0"], "not trained"),
-        (["--data", str(SAMPLES), "--shifts", "3"], "--shifts is heads and frames"),
-        (
-            ["--data", str(SAMPLES), "--models", "bidirectional", "--distill", "1"],
-            "about the streaming model, which is not trained",
-        ),
-        (
-            ["--data", str(SAMPLES), "--models", "streaming", "--shifts", "0:1"],
-            "--shifts has no effect where --distill is 0",
-        ),
-        (
-            ["--data", str(SAMPLES), "--shifts", "7:1"],
-            "heads of 7 frames; the model has heads of 0, 4, 8, 19",
-        ),
-        (["--data", str(SAMPLES), "--delay-penalty=-1"], "--delay-penalty is at least 0, not -1"),
-        (["--data", str(SAMPLES), "--learning-rate", "nan"], "--learning-rate is at least 0"),
-        (
-            ["--data", str(SAMPLES), "--models", "streaming", "--distill", "1"],
-            "train both models, or set distill to 0",
-        ),
-        (
-            [
-                *("--data", str(SAMPLES)),
-                *("--preset", "deep-speech-2-research", "--models", "streaming"),
-            ],
+            ["--preset", "deep-speech-2-research", "--models", "streaming"],
             "cannot stream; choose --preset deep-speech-2-deployed",
         ),
     ],
 )
-def test_mistakes_are_told_in_one_line(
-    arguments: list[str],
-    told: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_mistakes_are_one_line(
+    options: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path))
-    with pytest.raises(SystemExit) as stopped:
-        main(["train", *arguments, "--threads", "1", "--out", str(tmp_path / "out")])
-    assert stopped.value.code == 2
-    err = capsys.readouterr().err
-    assert told in err
-    assert err.count("\n") == 1
+    data = [] if "--data" in options else ["--data", str(SAMPLES)]
+    given = ["train", *data, *options, "--threads", "1", "--out", str(tmp_path / "out")]
+    assert message in mistaken(given, capsys)
     assert torch.get_num_threads() == 1
     assert not list(tmp_path.rglob("*.safetensors"))
+
+
+def test_recordings_have_to_be_given(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--data" in mistaken(["train"], capsys)
+
+
+@pytest.mark.parametrize(
+    "option", [["--heads", "0,x"], ["--heads=-1"], ["--shifts", "3"], ["--steps", "many"]]
+)
+def test_what_is_no_number_is_refused_with_its_flag(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["train", "--data", str(SAMPLES), *option])
+    assert ended.value.code == 2
+    assert option[0].partition("=")[0] in capsys.readouterr().err

@@ -9,19 +9,20 @@ import torch
 
 from nearfuture.data import Batch
 from nearfuture.model import Recognizer
-from nearfuture.training import Progress, Trainer, TrainingOptions, evaluate
+from nearfuture.training import StepProgress, Trainer, evaluate
 from tests.recognizers import PLAIN
+from tests.training.settings import scripted, training_options
 from tests.training.tones import CONFIG, sentences
 
 EPOCHS, STEPS_PER_EPOCH = 20, 3
 CONFIGURATION = CONFIG.replace(dropout=0.2, **PLAIN)
-OPTIONS = TrainingOptions(
+OPTIONS = training_options(
     steps=EPOCHS * STEPS_PER_EPOCH,
     learning_rate=1e-2,
     warmup=6,
-    average=0.9,
-    save_every=7,  # neither an epoch nor a look
-    watch_every=10,
+    ema=0.9,
+    save_every=7,  # neither an epoch nor a validation
+    validate_every=10,
 )
 
 
@@ -40,16 +41,16 @@ class Epochs:
 def trainer(folder: Path) -> Trainer:
     """That of the folder, from wherever it stands."""
 
-    def watch(model: Recognizer) -> dict[str, float]:
+    def metrics(model: Recognizer) -> dict[str, float]:
         rates = evaluate(model, sentences(3, seed=9, letters=4))
         return {"cer": sum(errors.rate for _, errors in rates.values())}
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    return Trainer(Recognizer(CONFIGURATION), Epochs(), folder, OPTIONS, watch=watch)
+    return Trainer(Recognizer(CONFIGURATION), scripted(Epochs(), metrics), OPTIONS, folder)
 
 
-def run(folder: Path, report: Callable[[Progress], None]) -> None:
+def run(folder: Path, report: Callable[[StepProgress], None]) -> None:
     trainer(folder).run(report)
 
 

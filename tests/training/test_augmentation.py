@@ -4,14 +4,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from nearfuture.training.augmentation import SpecAugment, generators
+from nearfuture.training import SpecAugmentOptions
+from nearfuture.training.augmentation import spec_augment, utterance_generators
+
+PLAIN = SpecAugmentOptions()
 
 
 def blanked(lengths: list[int], seed: int, frames: int = 60, **options: int) -> Tensor:
     """(B, T, M) bool: where ones have become 0."""
     x = torch.ones(len(lengths), frames, 40)
-    rows = generators(seed, 0, [str(row) for row in range(len(lengths))])
-    return SpecAugment(**options)(x, torch.tensor(lengths), rows) == 0
+    rows = utterance_generators(seed, 0, [str(row) for row in range(len(lengths))])
+    return spec_augment(x, torch.tensor(lengths), rows, SpecAugmentOptions(**options)) == 0
 
 
 def test_it_follows_from_its_generator_and_from_nothing_else() -> None:
@@ -60,7 +63,9 @@ def test_rows_differ_and_most_of_a_row_is_left() -> None:
 def test_what_is_not_blanked_is_untouched() -> None:
     x = torch.randn(3, 50, 40)
     kept = x.clone()
-    y = SpecAugment()(x, torch.tensor([50, 20, 0]), generators(0, 0, ["a", "b", "c"]))
+    y = spec_augment(
+        x, torch.tensor([50, 20, 0]), utterance_generators(0, 0, ["a", "b", "c"]), PLAIN
+    )
     assert torch.equal(x, kept)
     assert ((y == x) | (y == 0)).all()
 
@@ -68,24 +73,26 @@ def test_what_is_not_blanked_is_untouched() -> None:
 def test_no_frames_and_no_rows() -> None:
     for shape in ((2, 0, 40), (0, 5, 40)):
         x = torch.zeros(shape)
-        rows = generators(0, 0, ["row"] * shape[0])
-        y = SpecAugment()(x, torch.zeros(shape[0], dtype=torch.int64), rows)
+        rows = utterance_generators(0, 0, ["row"] * shape[0])
+        y = spec_augment(x, torch.zeros(shape[0], dtype=torch.int64), rows, PLAIN)
         assert y.shape == shape
 
 
 def test_a_row_is_the_same_in_any_company() -> None:
     names, lengths = ["a", "b", "c"], torch.tensor([60, 43, 20])
     x = torch.ones(3, 60, 40)
-    together = SpecAugment()(x, lengths, generators(1, 7, names))
+    together = spec_augment(x, lengths, utterance_generators(1, 7, names), PLAIN)
     for row, name in enumerate(names):
-        alone = SpecAugment()(x[row : row + 1], lengths[row : row + 1], generators(1, 7, [name]))
+        alone = spec_augment(
+            x[row : row + 1], lengths[row : row + 1], utterance_generators(1, 7, [name]), PLAIN
+        )
         assert torch.equal(alone[0], together[row])
 
 
 def test_an_utterance_is_blanked_differently_in_every_step_and_by_every_seed() -> None:
     x, n = torch.ones(1, 60, 40), torch.tensor([60])
     seen = {
-        str(SpecAugment()(x, n, generators(seed, step, ["a"])).tolist())
+        str(spec_augment(x, n, utterance_generators(seed, step, ["a"]), PLAIN).tolist())
         for seed in range(3)
         for step in range(5)
     }

@@ -11,32 +11,35 @@ from safetensors.torch import save_file
 
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer
-from nearfuture.training import Checkpoint, TrainingOptions, load_model
-from nearfuture.training.averaging import Average
-from nearfuture.training.checkpoint import OtherTrainingError
+from nearfuture.training import Checkpoint, OptimizerOptions, load_model
+from nearfuture.training.ema import EMA
 from nearfuture.training.optimizer import Optimizer
+from nearfuture.training.resumption import OtherTrainingError
+from tests.errors import refuses
 from tests.training.tones import CONFIG
 
 
-def checkpoint(*, steps: int = 2, **options: Any) -> Checkpoint:
+def checkpoint(*, steps: int = 2, run: dict[str, Any] | None = None, **data: Any) -> Checkpoint:
     torch.manual_seed(0)
     model = Recognizer(CONFIG)
-    average = Average(model, 0.9)
-    optimizer = Optimizer(model, TrainingOptions())
+    ema = EMA(model, 0.9)
+    optimizer = Optimizer(model, OptimizerOptions())
     for _ in range(steps):
         outputs, _ = model(torch.randn(2, 20, 20), torch.tensor([20, 9]))
         model.zero_grad()
         sum(output.square().mean() for output in outputs).backward()
         optimizer.step(1.0)
-        average.update()
+        ema.update()
     return Checkpoint(
-        average=average,
+        ema=ema,
         optimizer=optimizer,
         step=steps,
-        options={"seed": 3, **options},
+        options={"optimizer": {"clip": 1.0}, "seed": 3},
+        data=data,
+        run=run or {},
         history=[{"step": 50, "loss": 1.5}],
-        left_out=4,
-        looked=2,
+        skipped=4,
+        validated_step=2,
         best={"cer": 0.25, "step": 2},
     )
 
@@ -50,15 +53,16 @@ def test_what_is_saved_comes_back(tmp_path: Path) -> None:
     saved.model.features.fit(torch.randn(30, 20))
     saved.save(path)
     fresh = checkpoint(steps=0)
-    fresh.history, fresh.left_out, fresh.looked, fresh.best = [], 0, 0, {}
+    fresh.history, fresh.skipped, fresh.validated_step, fresh.best = [], 0, 0, {}
     fresh.restore(path)
-    assert (fresh.step, fresh.history, fresh.left_out) == (2, saved.history, 4)
-    assert (fresh.looked, fresh.best, fresh.average.updates) == (2, {"cer": 0.25, "step": 2}, 2)
-    for one, two in ((saved.model, fresh.model), (saved.average.model, fresh.average.model)):
+    assert (fresh.step, fresh.history, fresh.skipped) == (2, saved.history, 4)
+    assert (fresh.validated_step, fresh.best) == (2, {"cer": 0.25, "step": 2})
+    assert fresh.ema.updates == 2
+    for one, two in ((saved.model, fresh.model), (saved.ema.model, fresh.ema.model)):
         for name, value in one.state_dict().items():
             assert torch.equal(two.state_dict()[name], value)
     weights = saved.model.state_dict().items()
-    assert any(not torch.equal(saved.average.model.state_dict()[n], v) for n, v in weights)
+    assert any(not torch.equal(saved.ema.model.state_dict()[n], v) for n, v in weights)
     before, after = moments(saved), moments(fresh)
     assert before.keys() == after.keys()
     assert all(torch.equal(after[name], value) for name, value in before.items())
@@ -91,8 +95,9 @@ def test_the_file_is_safetensors_and_json(tmp_path: Path) -> None:
         for name in names:
             file.get_tensor(name)
     assert about["model"]["symbols"] == ["a", "b", "c", "d"]
-    assert about["options"] == {"seed": 3, "task": "tones"}
-    assert {name.split(".")[0] for name in names} == {"model", "average", "optimizer"}
+    assert about["options"] == {"optimizer": {"clip": 1.0}, "seed": 3}
+    assert about["data"] == {"task": "tones"}
+    assert {name.split(".")[0] for name in names} == {"model", "ema", "optimizer"}
 
 
 def test_an_interrupted_write_leaves_the_old_one(
@@ -129,14 +134,16 @@ def test_a_model_is_loaded_ready_to_use(tmp_path: Path) -> None:
     assert not model.training
     assert model.config == CONFIG
     assert about == {
+        "options": {"optimizer": {"clip": 1.0}, "seed": 3},
+        "data": {"task": "tones"},
+        "run": {},
         "step": 2,
-        "seed": 3,
-        "task": "tones",
         "history": saved.history,
-        "left_out": 4,
+        "skipped": 4,
+        "validated_step": 2,
         "best": {"cer": 0.25, "step": 2},
     }
-    for name, value in saved.average.model.state_dict().items():
+    for name, value in saved.ema.model.state_dict().items():
         assert torch.equal(model.state_dict()[name], value)
 
 
@@ -149,14 +156,16 @@ def write(path: Path, about: object, tensors: dict[str, torch.Tensor] | None = N
 
 
 ABOUT = {
-    "schema": 2,
+    "schema": 3,
     "model": json.loads(json.dumps(CONFIG.to_json())),
     "step": 1,
-    "options": {"seed": 3},
+    "options": {"optimizer": {"clip": 1.0}, "seed": 3},
+    "data": {},
+    "run": {},
     "history": [],
-    "left_out": 0,
-    "updates": 1,
-    "looked": 0,
+    "skipped": 0,
+    "ema_updates": 1,
+    "validated_step": 0,
     "best": {},
 }
 
@@ -190,17 +199,17 @@ def spoil(path: Path, kind: str) -> None:
     elif kind == "no schema":
         write(path, {})
     elif kind == "incomplete":
-        write(path, {"schema": 2, "step": 3})
+        write(path, {"schema": 3, "step": 3})
     elif kind == "other weights":
         write(path, ABOUT)
     elif kind == "other shapes":
         names = checkpoint().model.state_dict()
-        kinds = ("model", "average")
+        kinds = ("model", "ema")
         write(path, ABOUT, {f"{kind}.{k}": torch.zeros(3) for kind in kinds for k in names})
     elif kind == "newer":
         write(path, {**ABOUT, "schema": 99})
     elif kind == "older":
-        write(path, {**ABOUT, "schema": 1})
+        write(path, {**ABOUT, "schema": 2})
 
 
 REASONS = {
@@ -215,12 +224,12 @@ REASONS = {
     "no JSON": "is no checkpoint of nearfuture",
     "a list": "is no checkpoint of nearfuture",
     "a number": "is no checkpoint of nearfuture",
-    "no schema": "has schema None, this version reads 2",
-    "incomplete": "it lacks best, history, left_out, looked, model, options, updates",
+    "no schema": "has schema None, this version reads 3",
+    "incomplete": "it lacks best, data, ema_updates, history, model, options, run, skipped, val",
     "other weights": "does not hold the weights of its model",
     "other shapes": "does not hold the weights of its model",
-    "newer": "has schema 99, this version reads 2",
-    "older": "has schema 1, this version reads 2",
+    "newer": "has schema 99, this version reads 3",
+    "older": "has schema 2, this version reads 3",
 }
 
 
@@ -237,39 +246,41 @@ def test_what_is_no_checkpoint_is_refused_in_one_line(tmp_path: Path, kind: str)
 
 def test_a_training_with_other_options_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
-    checkpoint(steps=2, rate=0.5, words=("a", "b")).save(path)
+    checkpoint(rate=0.5, words=("a", "b")).save(path)
     checkpoint(rate=0.5, words=("a", "b")).restore(path)  # tuples come back as lists
-    for options, named in (
-        ({"rate": 0.25, "words": ["a", "b"]}, "rate: 0.5 → 0.25"),
-        ({"rate": 0.5}, r"words: \['a', 'b'\] → None"),
-        ({"rate": 0.5, "words": ["a", "b"], "noise": 1}, "noise: None → 1"),
+    for data, name, values in (
+        ({"rate": 0.25, "words": ["a", "b"]}, "rate", "`rate` 0.5 → 0.25"),
+        ({"rate": 0.5}, "words", "`words` ['a', 'b'] → None"),
+        ({"rate": 0.5, "words": ["a", "b"], "noise": "c" * 31}, "noise", "`noise` changed"),
     ):
-        with pytest.raises(NearfutureError, match=named) as error:
-            checkpoint(**options).restore(path)
+        with refuses("conflict", name, values) as error:
+            checkpoint(**data).restore(path)
         assert "seed" not in str(error.value)
         assert "\n" not in str(error.value)
 
 
 def test_a_training_of_another_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
-    checkpoint().save(path)
+    saved = checkpoint()
+    saved.save(path)
     model = Recognizer(CONFIG.twin())
-    optimizer = Optimizer(model, TrainingOptions())
-    other = Checkpoint(average=Average(model, 0.9), optimizer=optimizer, options={})
-    with pytest.raises(OtherTrainingError, match="bidirectional: False → True") as error:
+    optimizer = Optimizer(model, OptimizerOptions())
+    other = Checkpoint(ema=EMA(model, 0.9), optimizer=optimizer, options=saved.options)
+    with pytest.raises(OtherTrainingError, match="`bidirectional` False → True") as error:
         other.restore(path)
-    assert {"bidirectional", "frames"} <= set(error.value.changes)
+    assert {"bidirectional", "heads"} <= set(error.value.changes)
     assert "symbols" not in error.value.changes  # which are the same
 
 
-def test_what_may_change_is_told_and_what_may_not_is_refused_with_it(tmp_path: Path) -> None:
+def test_what_may_change_is_returned_and_what_may_not_is_refused_with_it(tmp_path: Path) -> None:
     path = tmp_path / "checkpoint.safetensors"
-    checkpoint(steps=2, threads=4, clip=1.0).save(path)
-    fresh = checkpoint(steps=0, threads=1, clip=1.0)
+    checkpoint(run={"threads": 4}).save(path)
+    fresh = checkpoint(steps=0, run={"threads": 1})
     assert fresh.restore(path) == {"threads": (4, 1)}
     assert fresh.step == 2
-    fresh = checkpoint(steps=0, threads=1, clip=2.0)
-    with pytest.raises(OtherTrainingError, match=r"clip: 1\.0 → 2\.0") as error:
+    fresh = checkpoint(steps=0, run={"threads": 1})
+    fresh.options = {"optimizer": {"clip": 2.0}, "seed": 3}
+    with pytest.raises(OtherTrainingError, match=r"`clip` 1\.0 → 2\.0") as error:
         fresh.restore(path)
     assert set(error.value.changes) == {"clip"}
     assert fresh.step == 0
@@ -280,7 +291,7 @@ def test_a_model_alone_is_loaded_but_not_resumed(tmp_path: Path) -> None:
     saved.save_model(path)
     model, about = load_model(path)
     assert about["best"] == {"cer": 0.25, "step": 2}
-    for name, value in saved.average.model.state_dict().items():
+    for name, value in saved.ema.model.state_dict().items():
         assert torch.equal(model.state_dict()[name], value)
     before = {name: value.clone() for name, value in saved.model.state_dict().items()}
     with pytest.raises(NearfutureError, match="holds a model alone") as error:

@@ -23,13 +23,14 @@ from nearfuture.laws.stream import streamed, whole
 from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
 from nearfuture.model import Recognizer
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.training import Trainer, TrainingOptions
-from nearfuture.training.part import padded
+from nearfuture.training import Trainer
+from nearfuture.training.local_batch import pad
 from recipes.digits import DigitRecordings, symbols
 from tests.laws.cuts import random_partition
+from tests.training.settings import plain, training_options
 from tests.training.tones import Listed
 
-OPTIONS = TrainingOptions(steps=60, learning_rate=1e-2, warmup=5)
+OPTIONS = training_options(steps=60, learning_rate=1e-2, warmup=5)
 PRESETS: dict[str, Callable[..., RecognizerConfig]] = {
     "deployed": deep_speech_2_deployed,
     "research": deep_speech_2_research,
@@ -55,7 +56,7 @@ def spoken(fsdd: DigitRecordings) -> list[Utterance]:
 def synthesised() -> list[Utterance]:
     """The shorter half of the committed samples."""
     manifest = MODELS.parent / "samples" / "manifest.tsv"
-    every, _ = load_utterances(read_source(manifest).items, 8000)
+    every, _ = load_utterances(read_source(manifest).cuts, 8000)
     return sorted(every, key=lambda one: len(one.samples))[:4]
 
 
@@ -63,7 +64,7 @@ def trained(
     preset: str, utterances: list[Utterance], folder: Path
 ) -> tuple[Recognizer, list[float]]:
     torch.manual_seed(0)
-    trainer = Trainer(Recognizer(narrow(preset)), Listed(utterances), folder, OPTIONS)
+    trainer = Trainer(Recognizer(narrow(preset)), plain(Listed(utterances)), OPTIONS, folder)
     losses: list[float] = []
     assert trainer.run(lambda progress: losses.append(progress.loss))
     return trainer.model.eval(), losses
@@ -83,7 +84,7 @@ def test_the_deployed_preset_learns_and_streams(spoken: list[Utterance], tmp_pat
     model, losses = trained("deployed", spoken, tmp_path)
     assert_learnt(model, losses)
     layer = model.double().at(19)
-    pcm, lengths = padded(spoken[:4])
+    pcm, lengths = pad(spoken[:4])
     pcm, rows = pcm.double(), [*lengths.tolist()[:3], 0]
     expected = whole(layer, pcm, rows)
     assert [len(row) for row in expected] == [layer.field.total(n) for n in rows]

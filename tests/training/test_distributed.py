@@ -1,6 +1,5 @@
 """Processes that share a batch do together what one does alone, and none waits for ever."""
 
-import dataclasses
 import os
 import subprocess
 import sys
@@ -11,7 +10,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor
 
-from nearfuture.training import Group, TrainingOptions, load_model
+from nearfuture.training import Group, load_model
 from tests.patience import PATIENCE_S
 from tests.training import workers
 
@@ -48,12 +47,12 @@ def test_two_processes_are_one(alone: Path, together: Path, case: str) -> None:
     assert load_model(together / case / "checkpoint.safetensors")[1]["step"] == workers.STEPS
 
 
-def test_what_one_process_leaves_out_all_leave_out(alone: Path, together: Path) -> None:
+def test_what_one_process_skips_all_skip(alone: Path, together: Path) -> None:
     for folder in (alone, together):
         told = (folder / "poison" / "0.txt").read_text(encoding="utf-8").splitlines()
         named = sorted(line.split(": ")[0] for line in told)
         assert named == ["hurried.wav", "nan.wav", "odd.wav", "step 4"]
-    assert (together / "poison" / "1.txt").read_text() == ""  # the first process reports
+    assert (together / "poison" / "1.txt").read_text() == ""  # the main process reports
 
 
 def test_torchrun_starts_three_that_are_one(alone: Path, tmp_path: Path) -> None:
@@ -74,7 +73,7 @@ def test_torchrun_starts_three_that_are_one(alone: Path, tmp_path: Path) -> None
 
 def test_one_process_sums_with_nobody() -> None:
     group = Group()
-    assert group.first
+    assert group.is_main
     assert torch.equal(group.sum(torch.tensor([1.0, 2.0])), torch.tensor([1.0, 2.0]))
     assert group.any(True)
     assert not group.any(False)
@@ -83,7 +82,3 @@ def test_one_process_sums_with_nobody() -> None:
     weight.grad = torch.tensor([3.0, 4.0])
     assert group.sum_gradients([weight], torch.tensor([5.0])).tolist() == [5.0]
     assert weight.grad.tolist() == [3.0, 4.0]
-
-
-def test_options_say_nothing_of_processes() -> None:
-    assert "processes" not in {field.name for field in dataclasses.fields(TrainingOptions)}

@@ -44,22 +44,22 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-# At the end of the tenth epoch, and in the middle of the thirteenth, just before a look.
+# At the end of the tenth epoch, and in the middle of the thirteenth, just before a validation.
 @pytest.mark.parametrize("step", [30, 38])
 def test_twenty_epochs_are_ten_killed_and_ten_more(
     straight: Path, tmp_path: Path, step: int
 ) -> None:
     killed_at(step, tmp_path)
     before = load_model(tmp_path / "checkpoint.safetensors")[1]["step"]
-    assert 0 < before < killed.OPTIONS.steps
+    assert 0 < before < killed.OPTIONS.schedule.total_steps
     rest: list[tuple[int, int]] = []
     killed.run(tmp_path, lambda progress: rest.append((progress.step, progress.epoch)))
     assert rest[0] == (before + 1, before // killed.STEPS_PER_EPOCH)
-    assert rest[-1] == (killed.OPTIONS.steps, killed.EPOCHS - 1)
+    assert rest[-1] == (killed.OPTIONS.schedule.total_steps, killed.EPOCHS - 1)
     for name in ("checkpoint.safetensors", "best.safetensors"):
         one, two = everything(straight / name), everything(tmp_path / name)
         assert one.keys() == two.keys()
         assert [key for key, value in one.items() if not torch.equal(two[key], value)] == []
         assert load_model(straight / name)[1] == load_model(tmp_path / name)[1]
     kinds = {name.split(".")[0] for name in everything(straight / "checkpoint.safetensors")}
-    assert kinds == {"model", "average", "optimizer"}
+    assert kinds == {"model", "ema", "optimizer"}

@@ -1,6 +1,5 @@
 """What a training writes for TensorBoard, read back as TensorBoard reads it."""
 
-import dataclasses
 import math
 from pathlib import Path
 
@@ -8,10 +7,12 @@ import pytest
 import torch
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from nearfuture.data import Batch
 from nearfuture.model import Recognizer
-from nearfuture.training import Batch, Trainer, TrainingOptions
+from nearfuture.training import Trainer
 from nearfuture.training.emission import blank_fraction, emission_delay
-from nearfuture.training.log import Log
+from nearfuture.training.log import TensorBoardLog
+from tests.training.settings import changed, plain, scripted, training_options
 from tests.training.tones import CONFIG, Drawn, Listed, sentences, spoken
 
 
@@ -24,7 +25,7 @@ def curves(folder: Path) -> dict[str, list[tuple[int, float]]]:
     }
 
 
-OPTIONS = TrainingOptions(steps=100, learning_rate=1e-2, warmup=3, watch_every=60)
+OPTIONS = training_options(steps=100, learning_rate=1e-2, warmup=3, validate_every=60)
 
 
 def test_a_training_leaves_curves(tmp_path: Path) -> None:
@@ -34,13 +35,12 @@ def test_a_training_leaves_curves(tmp_path: Path) -> None:
         def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
             return odd if step == 7 else super().batch(step, rank=rank, ranks=ranks)
 
-    options = dataclasses.replace(OPTIONS, distill=0.5, delay_penalty=0.1)
+    options = changed(OPTIONS, distill=0.5, delay_penalty=0.1)
     one = Trainer(
         Recognizer(CONFIG),
-        Odd(sentences(3)),
-        tmp_path,
+        scripted(Odd(sentences(3)), lambda model: {"cer": 0.5, "wer": math.nan}),
         options,
-        watch=lambda model: {"cer": 0.5, "wer": math.nan},
+        tmp_path,
         teacher=Recognizer(CONFIG.twin()),
     )
     seen = []
@@ -48,50 +48,50 @@ def test_a_training_leaves_curves(tmp_path: Path) -> None:
     found = curves(tmp_path)
     every = [50, 100]
     assert {name: [step for step, _ in points] for name, points in found.items()} == {
-        "loss": every,
-        "distillation": every,
-        "delay penalty": every,
-        "learning rate": every,
-        "gradient norm": every,
-        "left out": every,
-        "speed/seconds per step": every,
-        "speed/audio seconds per second": every,
-        "blank fraction/0 frames": every,
-        "blank fraction/2 frames": every,
-        "dev/cer": [60, 100],
+        "loss/ctc": every,
+        "loss/distillation": every,
+        "loss/delay_penalty": every,
+        "learning_rate": every,
+        "gradient_norm": every,
+        "skipped": every,
+        "speed/seconds_per_step": every,
+        "speed/audio_seconds_per_second": every,
+        "blank_fraction/lookahead_0": every,
+        "blank_fraction/lookahead_2": every,
+        "validation/cer": [60, 100],
     } | dict(_delays(found))
     values = {name: dict(points) for name, points in found.items()}
-    assert values["loss"][50] == pytest.approx(seen[49].loss)
-    assert values["gradient norm"][100] == pytest.approx(seen[99].gradient_norm)
-    rate = OPTIONS.learning_rate * OPTIONS.share_at(99)
-    assert values["learning rate"][100] == pytest.approx(rate)
-    assert values["left out"] == {50: 1.0, 100: 1.0}
+    assert values["loss/ctc"][50] == pytest.approx(seen[49].loss)
+    assert values["gradient_norm"][100] == pytest.approx(seen[99].gradient_norm)
+    rate = 1e-2 * OPTIONS.schedule.lr_scale(99)
+    assert values["learning_rate"][100] == pytest.approx(rate)
+    assert values["skipped"] == {50: 1.0, 100: 1.0}
     seconds = [progress.seconds for progress in seen[50:]]
-    assert values["speed/seconds per step"][100] == pytest.approx(sum(seconds) / 50, rel=1e-4)
+    assert values["speed/seconds_per_step"][100] == pytest.approx(sum(seconds) / 50, rel=1e-4)
     audio = sum(progress.audio_seconds for progress in seen[50:])
-    speed = values["speed/audio seconds per second"][100]
+    speed = values["speed/audio_seconds_per_second"][100]
     assert speed == pytest.approx(audio / sum(seconds), rel=1e-4)
     assert seen[60].audio_seconds == pytest.approx(sum(s.samples.size for s in sentences(3)) / 8000)
 
 
 def _delays(found: dict[str, list[tuple[int, float]]]) -> list[tuple[str, list[int]]]:
     """Delays are there where a head says what the teacher says, which is chance at first."""
-    names = [name for name in found if name.startswith("emission delay")]
+    names = [name for name in found if name.startswith("emission_delay")]
     return [(name, [step for step, _ in found[name]]) for name in names]
 
 
 def test_short_trainings_leave_none(tmp_path: Path) -> None:
-    options = dataclasses.replace(OPTIONS, steps=3)
-    Trainer(Recognizer(CONFIG), Drawn(), tmp_path, options).run()
+    options = changed(OPTIONS, steps=3)
+    Trainer(Recognizer(CONFIG), plain(Drawn()), options, tmp_path).run()
     assert not (tmp_path / "tensorboard").exists()
 
 
 def test_what_came_after_a_checkpoint_is_written_anew(tmp_path: Path) -> None:
-    first = Log(tmp_path, 0)
+    first = TensorBoardLog(tmp_path, 0)
     for step in (50, 100, 150):
         first.add(step, {"loss": 1.0, "odd": math.inf})
     first.close()
-    again = Log(tmp_path, 100)  # where the checkpoint stands
+    again = TensorBoardLog(tmp_path, 100)  # where the checkpoint stands
     for step in (150, 200):
         again.add(step, {"loss": 2.0})
     again.close()

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from nearfuture.model import Recognizer
-from nearfuture.training.teacher import hears_alike, inherit
+from nearfuture.training.teacher import initialise_from_teacher, same_features
 from tests.recognizers import PLAIN, recognizer_config
 
 CONFIG = recognizer_config(symbols=tuple("ab"), hidden=12, layers=2, heads=(0, 3), mel_bins=20)
@@ -12,11 +12,11 @@ CONFIG = recognizer_config(symbols=tuple("ab"), hidden=12, layers=2, heads=(0, 3
 
 @pytest.mark.parametrize("batch_norm", [False, True])
 def test_a_model_begins_as_its_teacher_without_the_backward_direction(batch_norm: bool) -> None:
-    changed = CONFIG.replace(dropout=0.0, **(PLAIN if batch_norm else {}))
-    teacher, model = Recognizer(changed.twin()), Recognizer(changed)
+    config = CONFIG.replace(dropout=0.0, **(PLAIN if batch_norm else {}))
+    teacher, model = Recognizer(config.twin()), Recognizer(config)
     teacher.features.fit(torch.randn(50, teacher.features.output_size))
     before = {name: value.clone() for name, value in model.state_dict().items()}
-    inherit(model, teacher)
+    initialise_from_teacher(model, teacher)
     state = teacher.state_dict()
     theirs = {name.replace(".ahead.", "."): value.clone() for name, value in state.items()}
     for name, value in model.state_dict().items():
@@ -34,18 +34,18 @@ def test_what_does_not_fit_is_left_alone() -> None:
     model = Recognizer(CONFIG)
     weight = "encoder.layers.2.inner.layers.1.weight_hh"
     before = model.get_parameter(weight).clone()
-    inherit(model, teacher)
+    initialise_from_teacher(model, teacher)
     assert torch.equal(model.get_parameter(weight), before)
 
 
 def test_features_are_alike_where_everything_that_makes_them_is() -> None:
     teacher, model = Recognizer(CONFIG.twin()), Recognizer(CONFIG)
-    assert hears_alike(teacher, model)
+    assert same_features(teacher, model)
     teacher.features.fit(torch.randn(50, teacher.features.output_size))
-    assert not hears_alike(teacher, model)
-    inherit(model, teacher)
-    assert hears_alike(teacher, model)
+    assert not same_features(teacher, model)
+    initialise_from_teacher(model, teacher)
+    assert same_features(teacher, model)
     other = CONFIG.replace(mel_bins=24)
-    assert not hears_alike(Recognizer(other), Recognizer(CONFIG))
+    assert not same_features(Recognizer(other), Recognizer(CONFIG))
     model.features.floor *= 10
-    assert not hears_alike(teacher, model)
+    assert not same_features(teacher, model)

@@ -4,7 +4,6 @@ Each process writes what it ended with to `FOLDER/<rank>.safetensors`.
 """
 
 import argparse
-import dataclasses
 import multiprocessing
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from nearfuture.model import Recognizer
-from nearfuture.training import Progress, SpecAugment, Trainer, TrainingOptions
-from nearfuture.training.distributed import Group, join
+from nearfuture.training import Group, StepProgress, Trainer, init_group
 from tests.patience import PATIENCE_S
 from tests.recognizers import PLAIN
+from tests.training.settings import changed, plain, training_options
 from tests.training.tones import CONFIG, Drawn, Listed, noisy, poisoned, sentences
 
 QUIET = CONFIG.replace(dropout=0.0)  # each process draws its own dropout
@@ -27,14 +26,7 @@ CONFIGS = {
     "batch norm, both ways": QUIET.replace(**PLAIN).twin(),
 }
 STEPS = 6
-OPTIONS = TrainingOptions(
-    steps=STEPS,
-    learning_rate=1e-2,
-    warmup=2,
-    average=0.9,
-    delay_penalty=0.1,
-    augmentation=SpecAugment(),
-)
+OPTIONS = training_options(steps=STEPS, learning_rate=1e-2, warmup=2, ema=0.9, delay_penalty=0.1)
 # One utterance is too few for two processes; what one of them cannot use, none uses.
 BATCHES = {
     "three": Drawn(3),
@@ -61,27 +53,32 @@ def train(
     double: bool,
     muon: bool = True,
     taught: bool = False,
-) -> list[Progress]:
+) -> list[StepProgress]:
     """Train, and write what this process has in the end."""
     torch.manual_seed(group.rank)  # the first decides all the same
     model = Recognizer(CONFIGS[config])
     model = model.double() if double else model
-    options = OPTIONS if muon else dataclasses.replace(OPTIONS, matrix_rate=0.0)
-    if taught:
-        options = dataclasses.replace(options, distill=1.0, shift_frames={0: 2})
-    who = teacher(double=double) if taught else None
-    one = Trainer(model, BATCHES[batches], folder, options, teacher=who, group=group)
-    seen: list[Progress] = []
-    one.run(seen.append)
-    save_file(learnt(one), folder / f"{group.rank}.safetensors")
+    changes = {} if muon else {"muon_lr": 0.0}
+    changes |= {"distill": 1.0, "shifts": {0: 2}} if taught else {}
+    trainer = Trainer(
+        model,
+        plain(BATCHES[batches]),
+        changed(OPTIONS, **changes),
+        folder,
+        teacher=teacher(double=double) if taught else None,
+        group=group,
+    )
+    seen: list[StepProgress] = []
+    trainer.run(seen.append)
+    save_file(learnt(trainer), folder / f"{group.rank}.safetensors")
     return seen
 
 
 def learnt(of: Trainer) -> dict[str, Tensor]:
     """Weights, statistics, their averages and moments."""
-    average = of.checkpoint.average
+    ema = of.checkpoint.ema
     tensors = of.checkpoint.optimizer.state()
-    tensors |= {f"average.{k}": v for k, v in average.model.state_dict().items()}
+    tensors |= {f"ema.{k}": v for k, v in ema.model.state_dict().items()}
     tensors |= of.model.state_dict()
     return {name: value.clone() for name, value in tensors.items()}
 
@@ -102,23 +99,25 @@ TOLERANCE = dict.fromkeys(CASES, 1e-10) | {"float32": 1e-3, "AdamW alone": 1e-5}
 
 
 def every_case(folder: Path, group: Group) -> None:
-    """Train all of them, each in its folder, and write what was left out."""
+    """Train all of them, each in its folder, and write what was skipped."""
     for name, case in CASES.items():
         lines = [str(line) for seen in train(folder / name, group, **case) for line in seen.skipped]
         (folder / name / f"{group.rank}.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
-def follow(folder: Path, rank: int, ranks: int) -> None:
+def work(folder: Path, rank: int, world_size: int) -> None:
     """One of several processes."""
     torch.set_num_threads(1)
-    with join(rank=rank, ranks=ranks, meeting=folder / "meeting") as group:
+    with init_group(rank=rank, world_size=world_size, rendezvous=folder / "rendezvous") as group:
         every_case(folder, group)
 
 
-def together(folder: Path, ranks: int) -> None:
+def together(folder: Path, world_size: int) -> None:
     """Train in so many processes, and wait until they are done."""
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=follow, args=(folder, rank, ranks)) for rank in range(ranks)]
+    workers = [
+        context.Process(target=work, args=(folder, rank, world_size)) for rank in range(world_size)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -127,12 +126,12 @@ def together(folder: Path, ranks: int) -> None:
     for worker in stuck:
         worker.kill()
     assert not stuck, "processes wait for each other"
-    assert [worker.exitcode for worker in workers] == [0] * ranks
+    assert [worker.exitcode for worker in workers] == [0] * world_size
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     torch.set_num_threads(1)
-    with join() as company:
-        train(parser.parse_args().folder, company, **CASES["batch norm"])
+    with init_group() as torchrun_group:
+        train(parser.parse_args().folder, torchrun_group, **CASES["batch norm"])

@@ -9,6 +9,7 @@ from rich.text import Text
 from nearfuture.cli.console import Console
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.error import NearfutureError
+from nearfuture.training.options import BIDIRECTIONAL, STREAMING
 
 
 def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")] = None) -> None:
@@ -22,26 +23,31 @@ def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")]
         out: Folder for the bundle; `bundle` in the model's own folder unless given.
     """
     try:
-        from nearfuture.training.best import BEST, CHECKPOINT, export_best
-        from nearfuture.training.request import BIDIRECTIONAL, STREAMING
+        from nearfuture.training.bundle import export_best
+        from nearfuture.training.checkpoint import BEST, CHECKPOINT
     except ModuleNotFoundError as error:
         raise NearfutureError(
             f"exporting needs {error.name}, which the base install leaves out; "
-            f"install it with: {HOW_TO_TRAIN}"
+            f"install it with: {HOW_TO_TRAIN}",
+            code="missing_dependency",
         ) from error
-    places = [run, run / STREAMING, run / BIDIRECTIONAL]
-    files = (BEST, CHECKPOINT)
-    begun = [place for place in places if any((place / name).is_file() for name in files)]
-    if not begun:
+    trainings = [
+        folder
+        for folder in (run, run / STREAMING, run / BIDIRECTIONAL)
+        if (folder / BEST).is_file() or (folder / CHECKPOINT).is_file()
+    ]
+    if not trainings:
         raise NearfutureError(
             f"{run} holds no training: it is the folder that nearfuture train --out named, with "
-            f"{STREAMING} or {BIDIRECTIONAL} in it"
+            f"{STREAMING} or {BIDIRECTIONAL} in it",
+            code="not_found",
+            parameter="run",
         )
-    bundle, about = export_best(begun[0], to=out)
-    best = about["best"]
+    bundle, header = export_best(trainings[0], to=out)
+    best = header["best"]
     errors = f", {100 * best['cer']:.2f} % of characters in error" if "cer" in best else ""
     console = Console()
-    console.print(Text(f"weights of step {about['step']}{errors}"))
-    for other in begun[1:]:
+    console.print(Text(f"weights of step {header['step']}{errors}"))
+    for other in trainings[1:]:
         console.print(Text(f"the other model: nearfuture export {other}"), soft_wrap=True)
     console.print(Text(f"nearfuture transcribe --model {bundle} FILE …"), soft_wrap=True)

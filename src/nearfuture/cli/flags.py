@@ -57,7 +57,7 @@ def _flags(arguments: Iterable[Argument]) -> dict[str, str]:
     """
     flags: dict[str, str] = {}
     for argument in arguments:
-        if argument.name == "*":  # a dataclass whose fields are flags of their own
+        if argument.name == "*" or not argument.parse:  # a dataclass, or what is no flag
             continue
         path = argument.keys or (argument.field_info.name,)
         names = [".".join(path[start:]) for start in range(len(path))]

@@ -1,7 +1,7 @@
-"""Processes that share a training: each has its part of every batch, all have the same weights.
+"""Processes that share a training: each has its share of every batch, all have the same weights.
 
 What they exchange are sums: of losses, of counts and of gradients. Nothing is a mean of means, so
-that parts of any size, empty ones included, together are the whole. That is why gradients are
+that shares of any size, empty ones included, together are the whole. That is why gradients are
 summed by hand instead of by `DistributedDataParallel`, which averages over processes.
 """
 
@@ -17,8 +17,9 @@ from pathlib import Path
 import torch
 from torch import Tensor, distributed
 
-_PATIENCE = datetime.timedelta(hours=12)
-"""Others wait while the first evaluates and exports; who dies is noticed at once all the same."""
+_TIMEOUT = datetime.timedelta(hours=12)
+"""Others wait while the main process validates and exports; a process that dies is noticed at once
+all the same."""
 
 
 @dataclass(frozen=True)
@@ -26,114 +27,116 @@ class Group:
     """One process among those that train together.
 
     Attributes:
-        rank: which one this is; the first, 0, saves and reports.
-        ranks: how many there are.
-        device: where this one computes.
+        rank: The number of this process; the main one, 0, saves and reports.
+        world_size: The number of processes.
+        device: The device of this process.
 
     >>> Group().sum(torch.tensor([1.0, 2.0])).tolist()
     [1.0, 2.0]
     """
 
     rank: int = 0
-    ranks: int = 1
+    world_size: int = 1
     device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
     @property
-    def first(self) -> bool:
+    def is_main(self) -> bool:
         """Whether this is the process that saves and reports."""
         return self.rank == 0
 
     def sum(self, value: Tensor) -> Tensor:
-        """The sum over all processes, the same in each, in the place of the value."""
-        if self.ranks > 1:
+        """Replace a value by its sum over all processes, the same in each, and return it."""
+        if self.world_size > 1:
             distributed.all_reduce(value)
         return value
 
     def any(self, flag: bool) -> bool:
-        """Whether it holds in any of them."""
-        if self.ranks == 1:
+        """Whether a flag is set in any process."""
+        if self.world_size == 1:
             return flag
         return bool(self.sum(torch.tensor([float(flag)], device=self.device)).item())
 
-    def sum_gradients(self, parameters: Iterable[Tensor], beside: Tensor) -> Tensor:
-        """Replace every gradient by its sum over all processes, and sum what goes beside them.
+    def sum_gradients(self, parameters: Iterable[Tensor], others: Tensor) -> Tensor:
+        """Replace every gradient by its sum over all processes; return the sum of other values.
 
         A gradient that is missing counts as 0.
         """
-        if self.ranks == 1:
-            return beside
+        if self.world_size == 1:
+            return others
         learnt = list(parameters)
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in learnt]
         pieces = [gradient.flatten() for gradient in gradients]
-        flat = self.sum(torch.cat([*pieces, beside.to(pieces[0].dtype)]))
-        *summed, beside = torch.split(flat, [*(len(piece) for piece in pieces), len(beside)])
+        flat = self.sum(torch.cat([*pieces, others.to(pieces[0].dtype)]))
+        *summed, others = torch.split(flat, [*(len(piece) for piece in pieces), len(others)])
         for parameter, piece in zip(learnt, summed, strict=True):
             parameter.grad = piece.view_as(parameter)
-        return beside
+        return others
 
-    def spread(self, tensors: Iterable[Tensor]) -> None:
-        """Give everyone the values of the first."""
-        if self.ranks > 1:
+    def broadcast(self, tensors: Iterable[Tensor]) -> None:
+        """Overwrite tensors with those of the main process."""
+        if self.world_size > 1:
             for tensor in tensors:
                 distributed.broadcast(tensor, 0)
 
     def gather(self, lines: tuple[str, ...]) -> tuple[str, ...]:
-        """The lines of all processes, in order."""
-        if self.ranks == 1:
+        """Collect the lines of all processes, in the order of their ranks."""
+        if self.world_size == 1:
             return lines
-        mine = "\n".join(line.replace("\n", " ") for line in lines).encode()
-        sizes = torch.zeros(self.ranks, dtype=torch.int64, device=self.device)
-        sizes[self.rank] = len(mine)
+        own = "\n".join(line.replace("\n", " ") for line in lines).encode()
+        sizes = torch.zeros(self.world_size, dtype=torch.int64, device=self.device)
+        sizes[self.rank] = len(own)
         longest = int(self.sum(sizes).max())
-        text = torch.zeros(self.ranks, longest, dtype=torch.uint8, device=self.device)
-        text[self.rank, : len(mine)] = torch.tensor(list(mine), dtype=torch.uint8)
+        text = torch.zeros(self.world_size, longest, dtype=torch.uint8, device=self.device)
+        text[self.rank, : len(own)] = torch.tensor(list(own), dtype=torch.uint8)
         self.sum(text)
         parts = [bytes(text[rank, :size].tolist()) for rank, size in enumerate(sizes.tolist())]
         return tuple(line for part in parts for line in part.decode().split("\n") if line)
 
-    def wait(self) -> None:
-        """Until everyone is here."""
+    def barrier(self) -> None:
+        """Wait until every process is here."""
         self.any(False)
 
 
-def joined() -> bool:
+def started_by_torchrun() -> bool:
     """Whether torchrun started this process."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
 @contextlib.contextmanager
-def join(*, rank: int = 0, ranks: int = 1, meeting: Path | None = None) -> Iterator[Group]:
-    """Meet the other processes: those that torchrun started, or so many at a file of their own.
+def init_group(
+    *, rank: int = 0, world_size: int = 1, rendezvous: Path | None = None
+) -> Iterator[Group]:
+    """Join the other processes: those that torchrun started, or so many at a file of their own.
 
     On machines with GPUs each takes one and they talk through NCCL, elsewhere through gloo.
 
     Args:
-        rank: which process this is; torchrun knows better.
-        ranks: how many there are; torchrun knows better.
-        meeting: a file that does not exist yet, the same one for all; where there are several.
+        rank: The number of this process; torchrun's overrides it.
+        world_size: The number of processes; torchrun's overrides it.
+        rendezvous: A file that does not exist yet, the same one for all; where there are several.
     """
     cuda = torch.cuda.is_available()
     local = rank
-    if joined():
-        rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    if started_by_torchrun():
+        rank, world_size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
         local = int(os.environ.get("LOCAL_RANK", rank))
     device = (
         torch.device("cuda", local % torch.cuda.device_count()) if cuda else torch.device("cpu")
     )
     if cuda:
         torch.cuda.set_device(device)
-    if ranks == 1:
+    if world_size == 1:
         yield Group(device=device)
         return
-    where = None if joined() or meeting is None else f"file://{meeting.absolute()}"
+    by_file = None if rendezvous is None else f"file://{rendezvous.absolute()}"
     distributed.init_process_group(
         "nccl" if cuda else "gloo",
-        init_method=where,
+        init_method=None if started_by_torchrun() else by_file,
         rank=rank,
-        world_size=ranks,
-        timeout=_PATIENCE,
+        world_size=world_size,
+        timeout=_TIMEOUT,
     )
     try:
-        yield Group(rank=rank, ranks=ranks, device=device)
+        yield Group(rank=rank, world_size=world_size, device=device)
     finally:
         distributed.destroy_process_group()

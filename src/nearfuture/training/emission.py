@@ -1,4 +1,4 @@
-"""When a model says what it says: how often nothing, and how late compared with another.
+"""When a model emits its symbols: how many frames are blank, and how late symbols come.
 
 Shapes: `B` batch, `T` frames, `V` symbols with the blank at 0.
 """
@@ -11,7 +11,7 @@ _BLANK = 0
 
 
 def blank_fraction(log_probs: Tensor, lengths: Tensor) -> float:
-    """The share of valid frames whose most likely symbol is the blank; NaN without frames.
+    """Compute the share of valid frames whose most likely symbol is the blank; NaN without any.
 
     Args:
         log_probs: (B, T, V).
@@ -30,7 +30,7 @@ def blank_fraction(log_probs: Tensor, lengths: Tensor) -> float:
 
 
 def emission_delay(log_probs: Tensor, reference: Tensor, lengths: Tensor) -> float:
-    """By how many frames symbols come later than in a reference, on average.
+    """Compute by how many frames symbols come later than in a reference, on average.
 
     Both are read greedily: a symbol comes with the frame where its run begins. Only rows in which
     both read the same symbols count, matched in order; NaN without any.
@@ -60,7 +60,7 @@ def _paths(log_probs: Tensor, lengths: Tensor) -> list[list[int]]:
 
 
 def _spikes(path: list[int]) -> list[tuple[int, int]]:
-    """(symbol, frame where its run begins), in order."""
+    """List each symbol with the frame where its run begins, in order."""
     before = [_BLANK, *path[:-1]]
     return [
         (symbol, frame)

@@ -9,30 +9,30 @@ from pathlib import Path
 from typing import Any
 
 
-class Log:
-    """Writes figures by step to `folder/tensorboard`; nothing there until the first figure.
+class TensorBoardLog:
+    """Writes metrics by step to `folder/tensorboard`, which is made with the first of them.
 
     Args:
-        folder: that of the checkpoint.
-        step: where the training stands; what an interrupted one wrote for later steps is hidden.
+        folder: The folder of the checkpoint.
+        step: The step the training resumes from; what was written for later steps is hidden.
     """
 
     def __init__(self, folder: Path, step: int) -> None:
-        self.folder, self.begun = folder / "tensorboard", step
+        self.folder, self.resumed_from = folder / "tensorboard", step
         self.writer: Any = None
 
-    def add(self, step: int, figures: Mapping[str, float]) -> None:
-        """Write figures by name; those that are not finite are left out."""
+    def add(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Write metrics by name; those that are not finite are skipped."""
         if self.writer is None:
             from torch.utils.tensorboard import SummaryWriter  # a second of import
 
-            self.writer = SummaryWriter(str(self.folder), purge_step=self.begun + 1)
-        for name, value in figures.items():
+            self.writer = SummaryWriter(str(self.folder), purge_step=self.resumed_from + 1)
+        for name, value in metrics.items():
             if math.isfinite(value):
                 self.writer.add_scalar(name, value, step)
 
     def close(self) -> None:
-        """Write what is still held back."""
+        """Write what is buffered."""
         if self.writer is not None:
             self.writer.close()
             self.writer = None
@@ -40,13 +40,13 @@ class Log:
 
 @dataclass
 class Speed:
-    """What has been done since the last record.
+    """Steps and audio since the last record.
 
     >>> speed = Speed()
     >>> speed.add(seconds=0.5, audio_seconds=60.0)
     >>> speed.add(seconds=1.5, audio_seconds=60.0)
-    >>> speed.figures()
-    {'speed/seconds per step': 1.0, 'speed/audio seconds per second': 60.0}
+    >>> speed.metrics()
+    {'speed/seconds_per_step': 1.0, 'speed/audio_seconds_per_second': 60.0}
     """
 
     steps: int = 0
@@ -59,9 +59,9 @@ class Speed:
         self.seconds += seconds
         self.audio_seconds += audio_seconds
 
-    def figures(self) -> dict[str, float]:
-        """Means over the steps that were counted."""
+    def metrics(self) -> dict[str, float]:
+        """Compute means over the steps that were counted."""
         return {
-            "speed/seconds per step": self.seconds / self.steps,
-            "speed/audio seconds per second": self.audio_seconds / self.seconds,
+            "speed/seconds_per_step": self.seconds / self.steps,
+            "speed/audio_seconds_per_second": self.audio_seconds / self.seconds,
         }

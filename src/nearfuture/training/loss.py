@@ -1,4 +1,4 @@
-"""What a step minimises: sums over a part of a batch, which add up over parts.
+"""What a step minimises: sums over one process's share of a batch, which add up over processes.
 
 Shapes: `B` batch, `T` frames, `V` symbols.
 """
@@ -13,68 +13,69 @@ from torch import Tensor
 
 from nearfuture.model import ctc_loss
 from nearfuture.training.distillation import distillation_loss, peak_first_loss
-from nearfuture.training.options import TrainingOptions
+from nearfuture.training.local_batch import BatchTotals
+from nearfuture.training.options import DistillationOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sums:
-    """Losses summed over utterances and frames, means over heads; nats.
+class LossSums:
+    """Losses in nats, summed over utterances and frames; means over heads.
 
     Attributes:
-        ctc: negative log-likelihood of the targets.
-        distill: divergence from the teacher; 0 without one.
-        delay: divergence of each frame from the next; 0 where it has no weight.
+        ctc: The negative log-likelihood of the targets.
+        distillation: The divergence from the teacher; 0 without one.
+        delay: The divergence of each frame from the next; 0 where it has no weight.
     """
 
     ctc: Tensor
-    distill: Tensor
+    distillation: Tensor
     delay: Tensor
 
     def stacked(self) -> Tensor:
-        """The three values, without their gradients."""
-        return torch.stack([self.ctc, self.distill, self.delay]).detach()
+        """Stack the three values, without their gradients."""
+        return torch.stack([self.ctc, self.distillation, self.delay]).detach()
 
-    def total(self, options: TrainingOptions, characters: float, frames: float) -> Tensor:
-        """What is minimised: CTC per character, plus the others per frame by their weights.
+    def total(self, options: DistillationOptions, totals: BatchTotals) -> Tensor:
+        """Weigh the losses: CTC per character, plus the others per frame.
 
-        `ctc / C + w_distill · distill / F + w_delay · delay / F`, with C and F those of the whole
-        batch.
+        `ctc / C + w_distillation · distillation / F + w_delay · delay / F`, with the characters C
+        and frames F of the whole batch.
         """
-        extra = options.distill * self.distill + options.delay_penalty * self.delay
-        return self.ctc / max(1.0, characters) + extra / max(1.0, frames)
+        extra = options.weight * self.distillation + options.delay_penalty * self.delay
+        return self.ctc / max(1.0, totals.characters) + extra / max(1.0, totals.frames)
 
 
-def sums(
+def loss_sums(
     heads: Mapping[int | None, Tensor],
     lengths: Tensor,
     targets: Sequence[Sequence[int]],
     teacher: Tensor | None,
-    options: TrainingOptions,
-) -> Sums:
-    """The losses of a part of a batch.
+    options: DistillationOptions,
+) -> LossSums:
+    """Sum the losses of one process's share of a batch.
 
     Args:
-        heads: log-probabilities (B, T, V) by lookahead.
+        heads: Log-probabilities (B, T, V) by lookahead.
         lengths: (B,).
         targets: B sequences of symbols that these frames can spell.
-        teacher: log-probabilities (B, T, V) that every head learns from, if any.
-        options: which weights are not 0, and each head's shift.
+        teacher: Log-probabilities (B, T, V) that every head learns from, if any.
+        options: Which weights are not 0, and the shift of each head.
     """
-    each = list(heads.values())
-    zero = each[0].new_zeros(())
-    distill = delay = zero
+    outputs = list(heads.values())
+    zero = outputs[0].new_zeros(())
+    distillation = delay = zero
     if teacher is not None:
-        shifts = [options.shift_frames.get(tau, 0) if tau is not None else 0 for tau in heads]
-        distill = torch.stack(
+        shifts = [0 if frames is None else options.shifts.get(frames, 0) for frames in heads]
+        distillation = torch.stack(
             [
-                distillation_loss(head, teacher, lengths, shift_frames=shift)
-                for head, shift in zip(each, shifts, strict=True)
+                distillation_loss(output, teacher, lengths, shift_frames=shift)
+                for output, shift in zip(outputs, shifts, strict=True)
             ]
         ).mean()
     if options.delay_penalty:
-        delay = torch.stack([peak_first_loss(head, lengths) for head in each]).mean()
+        delay = torch.stack([peak_first_loss(output, lengths) for output in outputs]).mean()
     # Heads end in a log-softmax. One that overflows makes a loss that is not finite, and its batch
-    # is left out by name in every process.
-    losses = [ctc_loss(head, lengths, targets, validate=False).loss for head in each]
+    # is skipped by name in every process.
+    losses = [ctc_loss(output, lengths, targets, validate=False).loss for output in outputs]
     ctc = torch.stack(losses).mean()
-    return Sums(ctc=ctc.to(zero.device), distill=distill, delay=delay)
+    return LossSums(ctc=ctc.to(zero.device), distillation=distillation, delay=delay)

@@ -1,104 +1,346 @@
-"""How a training goes: plain values that its checkpoint remembers."""
+"""How a training goes: plain values that the command line fills and the checkpoint stores."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
+from cyclopts import Parameter
+
+from nearfuture.budget import Preset
 from nearfuture.error import NearfutureError
-from nearfuture.training.augmentation import SpecAugment
+
+BIDIRECTIONAL, STREAMING = "bidirectional", "streaming"
+"""The names of both models, and of their folders."""
+
+_STEPS = 6000
+_LEARNING_RATE, _MUON_LR = 2e-3, 3e-3
+_FINE_TUNING_LEARNING_RATE = 5e-4
+_LIBRARY_ONLY = Parameter(parse=False)  # what the command line does not offer
 
 
+def _head_frames(_: object, tokens: Sequence[Any]) -> tuple[int, ...]:
+    frames = tuple(sorted({int(frames) for frames in tokens[0].value.split(",")}))
+    if frames[0] < 0:
+        raise ValueError("frames of lookahead are 0 or more, between commas, such as 0,4,8")
+    return frames
+
+
+def _head_shifts(_: object, tokens: Sequence[Any]) -> dict[int, int]:
+    pairs = [pair.partition(":") for pair in tokens[0].value.split(",")]
+    if not all(frames for *_, frames in pairs):
+        raise ValueError("give heads and frames between commas, such as 0:3,4:1")
+    return {int(head): int(frames) for head, _, frames in pairs}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DataOptions:
+    """Recordings to train on.
+
+    Attributes:
+        data: Your own recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines),
+            a Kaldi directory or a Lhotse manifest. Those of the split "train" are trained on, those
+            of "dev" validate; without any, about 5 % are set aside. May be given several times:
+            all are trained on, and the first that has a "dev" validates.
+        batch_seconds: Seconds of audio in a step's batch, padding included.
+        longest: Skip recordings longer than so many seconds, by name.
+    """
+
+    data: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
+    batch_seconds: float = 40.0
+    longest: float = 40.0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions:
+    """Which models are trained.
+
+    Attributes:
+        preset: Size of the models, small unless given. The research model of Deep Speech 2 is
+            bidirectional and has no streaming version.
+        begin_with: A bundle whose model is trained on instead, alone, with its own size, rate,
+            heads and characters: fine-tuning.
+        rate: Sampling rate of the models in Hz, the preset's own unless given; recordings are
+            resampled.
+        heads: Frames of lookahead of the streaming model's heads between commas, such as 0,4,8,19;
+            the preset's own unless given.
+        models: Which of the two to train.
+    """
+
+    preset: Preset | None = None
+    begin_with: Annotated[str | None, Parameter(name="--from")] = None
+    rate: int | None = None
+    heads: Annotated[
+        tuple[int, ...] | None, Parameter(converter=_head_frames, n_tokens=1, negative="")
+    ] = None
+    models: Literal["both", "streaming", "bidirectional"] = "both"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ScheduleOptions:
+    """How long a training goes on, and how its learning rates change.
+
+    Attributes:
+        steps: Training steps of each model; 6000 unless there are epochs. A training may be resumed
+            with more or fewer; where the learning rate decays, it then follows the new number.
+        epochs: Passes over the recordings instead.
+        warmup: Steps over which the learning rate rises.
+        decay: How it falls to 0 afterwards: linearly, along half a cosine, or not at all.
+        save_every: Steps between checkpoints.
+        validate_every: Steps between validations.
+        report_every: Steps between records of the history and of TensorBoard.
+    """
+
+    steps: int | None = None
+    epochs: int | None = None
+    warmup: Annotated[int, _LIBRARY_ONLY] = 300
+    decay: Annotated[Literal["linear", "cosine", "none"], _LIBRARY_ONLY] = "linear"
+    save_every: Annotated[int, _LIBRARY_ONLY] = 250
+    validate_every: Annotated[int, _LIBRARY_ONLY] = 500
+    report_every: Annotated[int, _LIBRARY_ONLY] = 50
+
+    def __post_init__(self) -> None:
+        _at_least(self, steps=1, epochs=1, warmup=0, save_every=1, validate_every=1, report_every=1)
+        if self.steps is not None and self.epochs is not None:
+            raise NearfutureError(
+                "give either `steps` or `epochs`, not both", code="conflict", parameter="epochs"
+            )
+        if self.decay not in ("linear", "cosine", "none"):
+            raise NearfutureError(
+                f"`decay` is linear, cosine or none, not {self.decay!r}", parameter="decay"
+            )
+
+    @property
+    def total_steps(self) -> int:
+        """The steps in all, where epochs do not decide."""
+        return _STEPS if self.steps is None else self.steps
+
+    def scaled(self, steps: int) -> ScheduleOptions:
+        """The schedule for so many steps; a short training warms up and validates accordingly."""
+        return dataclasses.replace(
+            self,
+            steps=steps,
+            epochs=None,
+            warmup=min(self.warmup, math.ceil(steps / 10)),
+            validate_every=min(self.validate_every, math.ceil(steps / 10)),
+            report_every=min(self.report_every, math.ceil(steps / 100)),
+        )
+
+    def lr_scale(self, step: int) -> float:
+        """The factor by which a step's learning rates are below their greatest values.
+
+        >>> ScheduleOptions(steps=1000, warmup=100).lr_scale(550)
+        0.5
+        """
+        steps = self.total_steps
+        rising = min(1.0, (step + 1) / max(1, self.warmup))
+        remaining = (steps - step) / max(1, steps - self.warmup)
+        remaining = min(1.0, max(0.0, remaining))
+        falling = {
+            "linear": remaining,
+            "cosine": (1 - math.cos(math.pi * remaining)) / 2,
+            "none": 1.0,
+        }[self.decay]
+        return min(rising, falling)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class OptimizerOptions:
+    """How gradients become steps.
+
+    Attributes:
+        learning_rate: The greatest one, after the warm-up; 0.002 unless given, 0.0005 for
+            fine-tuning.
+        muon_lr: The greatest one of the encoder's matrices, which Muon moves; 0.003 unless given,
+            1.5 times `learning_rate` for fine-tuning. With 0 AdamW moves them as well.
+        weight_decay: AdamW's, for all parameters.
+        clip: The greatest norm of the gradient.
+    """
+
+    learning_rate: float | None = None
+    muon_lr: Annotated[float | None, _LIBRARY_ONLY] = None
+    weight_decay: Annotated[float, _LIBRARY_ONLY] = 0.01
+    clip: Annotated[float, _LIBRARY_ONLY] = 1.0
+
+    def __post_init__(self) -> None:
+        _at_least(self, learning_rate=0, muon_lr=0)
+        if not self.clip > 0:
+            raise NearfutureError(
+                f"`clip` is a norm above 0, not {self.clip}; inf clips nothing",
+                code="out_of_range",
+                parameter="clip",
+            )
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """The greatest learning rates of AdamW and of Muon."""
+        return (
+            _LEARNING_RATE if self.learning_rate is None else self.learning_rate,
+            _MUON_LR if self.muon_lr is None else self.muon_lr,
+        )
+
+    def fine_tuning(self) -> OptimizerOptions:
+        """The same with smaller rates where none are given."""
+        rate = self.learning_rate
+        rate = _FINE_TUNING_LEARNING_RATE if rate is None else rate
+        muon_lr = _MUON_LR / _LEARNING_RATE * rate if self.muon_lr is None else self.muon_lr
+        return dataclasses.replace(self, learning_rate=rate, muon_lr=muon_lr)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class DistillationOptions:
+    """How the streaming model learns from the bidirectional one, and how early its symbols come.
+
+    Attributes:
+        distill: How much the streaming model learns from the bidirectional one in the same folder:
+            weight of their divergence in nats per frame; 0 for not at all. 3 where both are
+            trained, unless given.
+        shifts: Frames by which heads follow the bidirectional model later, such as 0:3,4:1.
+        delay_penalty: Weight of the divergence of each frame from the next, in nats per frame,
+            which draws the symbols of the streaming model to earlier frames.
+    """
+
+    distill: float | None = None
+    shifts: Annotated[
+        Mapping[int, int], Parameter(converter=_head_shifts, n_tokens=1, show_default=False)
+    ] = field(default_factory=dict)
+    delay_penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        _at_least(self, distill=0, delay_penalty=0)
+        if self.shifts and self.distill == 0:
+            raise NearfutureError(
+                "`shifts` has no effect where `distill` is 0: leave one of them out",
+                code="conflict",
+                parameter="shifts",
+            )
+
+    @property
+    def weight(self) -> float:
+        """The weight of the divergence; 0 where none is given."""
+        return self.distill or 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecAugmentOptions:
+    """Random bands of frequency and gaps of time that are set to 0 (Park et al. 2019, §2).
+
+    Attributes:
+        bands: Number of bands.
+        band_bins: Their greatest width.
+        gaps: Number of gaps.
+        gap_frames: Their greatest length; none is longer than a fifth of its row, rounded up.
+    """
+
+    bands: int = 1
+    band_bins: int = 8
+    gaps: int = 1
+    gap_frames: int = 12
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class HardwareOptions:
+    """How a step is computed.
+
+    Attributes:
+        bfloat16: Multiply the encoder's matrices in bfloat16, for machines that are faster so;
+            losses stay in float32.
+        threads: Threads of each process: 1 unless given here or by OMP_NUM_THREADS. Processes use
+            cores better.
+    """
+
+    bfloat16: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        _at_least(self, threads=1)
+
+    @property
+    def thread_count(self) -> int:
+        """The threads given, or else those of OMP_NUM_THREADS, or else 1.
+
+        >>> HardwareOptions(threads=3).thread_count
+        3
+        """
+        if self.threads is not None:
+            return self.threads
+        variable = os.environ.get("OMP_NUM_THREADS", "")
+        first = variable.split(",")[0].strip()  # "4,2": of nested regions
+        return max(1, int(first)) if first.isdecimal() else 1
+
+
+@Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
     """How a training goes.
 
     Attributes:
-        steps: optimiser steps in all. A training may be resumed with more or fewer; where the
-            learning rate decays, it then follows from the new number.
-        learning_rate: its greatest value.
-        matrix_rate: the greatest learning rate of the encoder's matrices, which Muon moves; with 0
-            AdamW moves them like everything else.
-        warmup: steps over which it rises.
-        decay: how it falls to 0 afterwards: in a line, along half a cosine, or not at all.
-        weight_decay: AdamW's.
-        clip: greatest norm of the gradient.
-        augmentation: what is blanked out of the features.
-        average: how slowly the averaged weights follow, which are what is evaluated, kept and
-            exported: `a ← a + (1 - d) (w - a)` with `d = min(average, (1 + n) / (10 + n))` after
-            n updates. With 0 they are the weights.
-        bfloat16: matrix products of the encoder in bfloat16; heads and losses stay in float32.
-        seed: of dropout and augmentation.
-        save_every: steps between checkpoints.
-        watch_every: steps between looks at the recordings that are kept apart.
-        report_every: steps between records of the history and of TensorBoard.
-        keep_by: of what that look finds, the figure by which the best model is kept: the lower,
-            the better.
-        distill: weight of the divergence from a teacher, nats per frame; 0 without one.
-        shift_frames: by how many frames a head follows its teacher later; of heads not named, by
-            none.
-        delay_penalty: weight of the divergence of each frame from the next, nats per frame, which
-            draws symbols to earlier frames.
+        schedule: How long.
+        optimizer: How gradients become steps.
+        regularise: With SpecAugment and dropout. A training that is too short to learn its
+            recordings by heart is better without.
+        augmentation: What SpecAugment blanks out.
+        distillation: What the streaming model learns besides its targets.
+        ema: How slowly the averaged weights follow, which are validated, kept and exported:
+            `a ← a + (1 - d) (w - a)` with `d = min(ema, (1 + n) / (10 + n))` after n updates.
+            With 0 they are the weights.
+        checkpoint_metric: The validation metric by which the best model is kept, the lower the
+            better.
+        hardware: How a step is computed.
+        seed: Everything random follows from it.
 
     Raises:
-        NearfutureError: for a value outside its range.
-
-    >>> TrainingOptions(steps=1000, warmup=100).share_at(550)
-    0.5
+        NearfutureError: A value is outside its range.
     """
 
-    steps: int = 8000
-    learning_rate: float = 2e-3
-    matrix_rate: float = 3e-3
-    warmup: int = 300
-    decay: Literal["linear", "cosine", "none"] = "linear"
-    weight_decay: float = 0.01
-    clip: float = 1.0
-    augmentation: SpecAugment = field(default_factory=SpecAugment)
-    average: float = 0.999
-    bfloat16: bool = False
+    schedule: ScheduleOptions = field(default_factory=ScheduleOptions)
+    optimizer: OptimizerOptions = field(default_factory=OptimizerOptions)
+    regularise: bool = True
+    augmentation: Annotated[SpecAugmentOptions, _LIBRARY_ONLY] = field(
+        default_factory=SpecAugmentOptions
+    )
+    distillation: DistillationOptions = field(default_factory=DistillationOptions)
+    ema: Annotated[float, _LIBRARY_ONLY] = 0.999
+    checkpoint_metric: Annotated[str, _LIBRARY_ONLY] = "cer"
+    hardware: HardwareOptions = field(default_factory=HardwareOptions)
     seed: int = 0
-    save_every: int = 250
-    watch_every: int = 500
-    report_every: int = 50
-    keep_by: str = "cer"
-    distill: float = 0.0
-    shift_frames: Mapping[int, int] = field(default_factory=dict)
-    delay_penalty: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, value, least in (
-            ("steps", self.steps, 1),
-            ("warmup", self.warmup, 0),
-            ("learning_rate", self.learning_rate, 0.0),
-            ("matrix_rate", self.matrix_rate, 0.0),
-            ("save_every", self.save_every, 1),
-            ("watch_every", self.watch_every, 1),
-            ("report_every", self.report_every, 1),
-            ("distill", self.distill, 0.0),
-            ("delay_penalty", self.delay_penalty, 0.0),
-        ):
-            if not least <= value < math.inf:
-                raise NearfutureError(f"{name} is at least {least}, not {value}")
-        if not self.clip > 0:
-            raise NearfutureError(f"clip is a norm above 0, not {self.clip}; inf clips nothing")
-        if not 0 <= self.average < 1:
-            raise NearfutureError(f"average is a share from 0 to below 1, not {self.average}")
-        if self.decay not in ("linear", "cosine", "none"):
-            raise NearfutureError(f"decay is linear, cosine or none, not {self.decay!r}")
-        if self.shift_frames and not self.distill:
-            raise NearfutureError("shift_frames has no effect without a teacher: set distill")
+        if not 0 <= self.ema < 1:
+            raise NearfutureError(
+                f"`ema` is from 0 to below 1, not {self.ema}", code="out_of_range", parameter="ema"
+            )
 
-    def share_at(self, step: int) -> float:
-        """The learning rates of a step, as a share of their greatest values."""
-        rising = min(1.0, (step + 1) / max(1, self.warmup))
-        left = (self.steps - step) / max(1, self.steps - self.warmup)
-        left = min(1.0, max(0.0, left))
-        falling = {
-            "linear": left,
-            "cosine": (1 - math.cos(math.pi * left)) / 2,
-            "none": 1.0,
-        }[self.decay]
-        return min(rising, falling)
+    def stored(self) -> dict[str, Any]:
+        """The values by field, those that depend on others filled in; `threads` is the run's."""
+        values = dataclasses.asdict(self)
+        values["schedule"] |= {"steps": self.schedule.total_steps}
+        values["optimizer"] |= dict(
+            zip(("learning_rate", "muon_lr"), self.optimizer.rates, strict=True)
+        )
+        values["distillation"] |= {
+            "distill": self.distillation.weight,
+            "shifts": sorted(self.distillation.shifts.items()),  # JSON has no numbers as keys
+        }
+        del values["hardware"]["threads"]
+        return values
+
+
+def _at_least(options: object, **limits: float) -> None:
+    for name, least in limits.items():
+        value = getattr(options, name)
+        if value is not None and not least <= value < math.inf:
+            raise NearfutureError(
+                f"`{name}` is at least {least}, not {value}", code="out_of_range", parameter=name
+            )

@@ -8,48 +8,73 @@ import torch
 
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer
-from nearfuture.training.options import TrainingOptions
+from nearfuture.training.options import DistillationOptions
 
 
-def check_teacher(teacher: Recognizer | None, model: Recognizer, options: TrainingOptions) -> None:
+def check_teacher(
+    teacher: Recognizer | None, model: Recognizer, options: DistillationOptions
+) -> None:
     """Refuse a teacher that cannot teach this model, or options without one.
 
     Raises:
-        NearfutureError: where it has several heads, or hears or writes something else; where it has
-            no weight, or there is a weight without it.
+        NearfutureError: The teacher has several heads, or other features or symbols; it has no
+            weight, or there is a weight without it.
     """
-    if teacher is None and options.distill:
-        raise NearfutureError(f"distill={options.distill} has no effect without a teacher")
-    if teacher is not None and not options.distill:
-        raise NearfutureError("a teacher has no effect with distill=0: give it a weight, e.g. 1.0")
-    if unknown := sorted(set(options.shift_frames) - set(model.config.heads)):
+    if teacher is None and options.weight:
         raise NearfutureError(
-            f"shift_frames names heads {unknown}; the model has {list(model.config.heads)}"
+            f"`distill={options.weight}` has no effect without a teacher",
+            code="conflict",
+            parameter="distill",
+        )
+    if teacher is not None and not options.weight:
+        raise NearfutureError(
+            "a teacher has no effect with `distill=0`: give it a weight, e.g. 1.0",
+            code="conflict",
+            parameter="distill",
+        )
+    if unknown := sorted(set(options.shifts) - set(model.config.heads)):
+        raise NearfutureError(
+            f"`shifts` names heads {unknown}; the model has {list(model.config.heads)}",
+            code="not_found",
+            parameter="shifts",
         )
     if teacher is None:
         return
     if len(teacher.config.heads) > 1:
         raise NearfutureError(
-            f"a teacher has one head, not {len(teacher.config.heads)}: take a bidirectional model"
+            f"a teacher has one head, not {len(teacher.config.heads)}: take a bidirectional model",
+            code="unsupported",
         )
-    for name in ("symbols", "rate", "window_ms", "frame_ms"):
-        theirs, ours = getattr(teacher.config, name), getattr(model.config, name)
-        if theirs != ours:
+    student = _interface(model)
+    for name, theirs in _interface(teacher).items():
+        if theirs != (ours := student[name]):
             raise NearfutureError(
-                f"a teacher has the same {name} as the model it teaches: {theirs} is not {ours}"
+                f"a teacher has the same {name} as the model it teaches: {theirs} is not {ours}",
+                code="unsupported",
             )
 
 
-def inherit(model: Recognizer, teacher: Recognizer) -> None:
-    """Let a streaming model begin as its bidirectional teacher without the backward direction.
+def _interface(model: Recognizer) -> dict[str, object]:
+    """Return what a teacher and its student have to have in common."""
+    config = model.config
+    return {
+        "symbols": config.symbols,
+        "rate": config.features.rate,
+        "window_ms": config.features.window_ms,
+        "frame_ms": config.frame_ms,
+    }
 
-    Every parameter of the teacher, and the normalisation of its features, whose place and shape the
-    model has; what only the model has, its lookahead, stays as it is.
+
+def initialise_from_teacher(model: Recognizer, teacher: Recognizer) -> None:
+    """Copy a bidirectional teacher without its backward direction into a streaming model.
+
+    Every parameter of the teacher, and the normalisation of its features, is copied where the model
+    has one of that name and shape; what only the model has, its lookahead, stays as it is.
 
     >>> from nearfuture.budget import small
     >>> config = small()
     >>> model, teacher = Recognizer(config), Recognizer(config.twin())
-    >>> inherit(model, teacher)
+    >>> initialise_from_teacher(model, teacher)
     >>> theirs = teacher.get_parameter("encoder.layers.2.inner.layers.1.ahead.weight_hh")
     >>> torch.equal(model.get_parameter("encoder.layers.2.inner.layers.1.weight_hh"), theirs)
     True
@@ -57,17 +82,17 @@ def inherit(model: Recognizer, teacher: Recognizer) -> None:
     own = model.state_dict()
     with torch.no_grad():
         for name, value in teacher.state_dict().items():
-            place = own.get(name.replace(".ahead.", "."))
-            if place is not None and place.shape == value.shape:
-                place.copy_(value)
+            parameter = own.get(name.replace(".ahead.", "."))
+            if parameter is not None and parameter.shape == value.shape:
+                parameter.copy_(value)
 
 
-def hears_alike(teacher: Recognizer, model: Recognizer) -> bool:
-    """Whether both make the same features of the same samples, so that once is enough.
+def same_features(teacher: Recognizer, model: Recognizer) -> bool:
+    """Whether both compute the same features of the same samples, so that once is enough.
 
     >>> from nearfuture.budget import small
     >>> config = small()
-    >>> hears_alike(Recognizer(config.twin()), Recognizer(config))
+    >>> same_features(Recognizer(config.twin()), Recognizer(config))
     True
     """
     theirs, ours = teacher.features, model.features
@@ -79,7 +104,7 @@ def hears_alike(teacher: Recognizer, model: Recognizer) -> bool:
 
 
 def fingerprint(model: Recognizer) -> str:
-    """A digest of what a model has learnt."""
+    """Compute a digest of what a model has learnt."""
     digest = hashlib.sha256()
     for name, value in model.state_dict().items():
         digest.update(name.encode())

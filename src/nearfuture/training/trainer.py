@@ -12,63 +12,31 @@ import json
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from nearfuture.data import Batches, Skipped
+from nearfuture.data import Skipped
 from nearfuture.error import NearfutureError
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.model import Recognizer
-from nearfuture.training.averaging import Average
-from nearfuture.training.checkpoint import Checkpoint
+from nearfuture.training.checkpoint import BEST, CHECKPOINT, Checkpoint
+from nearfuture.training.data import TrainingData
 from nearfuture.training.distributed import Group
-from nearfuture.training.gradient import Gradients, gradients, statistics
-from nearfuture.training.log import Log, Speed
+from nearfuture.training.ema import EMA
+from nearfuture.training.gradient import GradientResult, Step, compute_gradients, statistics
+from nearfuture.training.local_batch import BatchTotals, LocalBatch
+from nearfuture.training.log import Speed, TensorBoardLog
 from nearfuture.training.muon import newton_schulz_dtype
 from nearfuture.training.optimizer import Optimizer
 from nearfuture.training.options import TrainingOptions
-from nearfuture.training.part import Part
-from nearfuture.training.resumption import said
+from nearfuture.training.progress import StepProgress
+from nearfuture.training.resumption import describe_changes
 from nearfuture.training.teacher import check_teacher, fingerprint
 
 _BATCHES_FOR_FEATURES = 4  # which their normalisation is fitted to
 _BATCHES_TRIED = 64  # to find those
-
-
-@dataclass(frozen=True, kw_only=True)
-class Progress:
-    """What a training reports after each step.
-
-    Attributes:
-        step, steps: done, and in all.
-        epoch: how often all recordings had been seen before this step.
-        loss: CTC, nats per character, the mean over heads; not a number where nothing was trained
-            on.
-        skipped: every utterance or batch that was left out in this step, unless it was named
-            before.
-        left_out: utterances that were left out so far, each as often as it came.
-        seconds: of this step, in this process.
-        audio_seconds: trained on in this step, by all processes.
-        rate: learning rate.
-        gradient_norm: before it was clipped.
-        watched: figures of the recordings kept apart, where they were looked at after this step.
-    """
-
-    step: int
-    steps: int
-    epoch: int = 0
-    loss: float
-    skipped: tuple[Skipped, ...] = ()
-    left_out: int = 0
-    seconds: float = 0.0
-    audio_seconds: float = 0.0
-    rate: float = 0.0
-    gradient_norm: float = math.nan
-    watched: Mapping[str, float] = field(default_factory=dict)
 
 
 class Trainer:
@@ -77,96 +45,93 @@ class Trainer:
     The loss is the mean over heads of CTC's negative log-likelihood per target character, plus the
     divergences that the options ask for, per frame. An utterance with samples that are not finite,
     with characters that the model cannot write, or with more of them than its frames can spell is
-    left out before the model hears it, and named; the others of its batch are trained on. A step of
-    which nothing is left, or whose loss or gradient is not finite, is skipped and named; it touches
-    no weight, average, moment or statistic.
+    skipped before it reaches the model, and named; the others of its batch are trained on. A step
+    of which nothing remains, or whose loss or gradient is not finite, is skipped and named; it
+    touches no weight, average, moment or statistic.
 
-    With several processes each computes its part of the batch, and sums of losses, counts and
+    With several processes each computes its share of the batch, and sums of losses, counts and
     gradients are added up, so that a step is the same however many there are, but for rounding
     (which Muon may make 1e-4 where it computes in bfloat16) and for dropout, which each draws for
-    itself. The first process saves, reports and watches.
+    itself. The main process saves, reports and validates.
 
     Args:
-        model: trained in place. Its features are normalised by the first batches, unless it comes
-            with statistics of its own, to which its weights are used.
-        batches: the data.
-        folder: `checkpoint.safetensors` and the curves are kept there, and the best model in
-            `best.safetensors`; a training found there is resumed.
-        options: how to go about it.
-        task: what to remember about the data in the checkpoint (JSON values).
-        watch: figures of a model on recordings that are kept apart; it is given the average.
-        teacher: a model whose distributions the heads learn; nothing is blanked out of its
+        model: Trained in place. Its features are normalised by the first batches, unless it comes
+            with statistics of its own, which its weights are used to.
+        data: The batches, and what validates.
+        options: How to train. The steps are those of the schedule, never epochs.
+        folder: `checkpoint.safetensors` and the TensorBoard log are kept there, and the best model
+            in `best.safetensors`; a training found there is resumed.
+        teacher: A model whose distributions the heads learn; nothing is blanked out of its
             features.
-        group: the processes that share the work.
+        group: The processes that share the work.
 
     Attributes:
-        said: a line for each way in which a training that is resumed is not the one that was begun.
+        notes: A line for each way in which a training that is resumed is not the one that was
+            begun.
 
     Raises:
-        NearfutureError: for options that fit neither the model nor the checkpoint in the folder,
-            and for a teacher that hears or writes something else.
+        NearfutureError: Options fit neither the model nor the checkpoint in the folder, or the
+            teacher has other features or symbols.
     """
 
     def __init__(
         self,
         model: Recognizer,
-        batches: Batches,
-        folder: Path,
+        data: TrainingData,
         options: TrainingOptions,
+        folder: Path,
         *,
-        task: dict[str, Any] | None = None,
-        watch: Callable[[Recognizer], Mapping[str, float]] | None = None,
         teacher: Recognizer | None = None,
         group: Group | None = None,
     ) -> None:
         self.group = group or Group()
-        self.model, self.batches, self.options = model.to(self.group.device), batches, options
-        check_teacher(teacher, model, options)
+        self.model, self.data, self.options = model.to(self.group.device), data, options
+        check_teacher(teacher, model, options.distillation)
         self.teacher = teacher and teacher.to(self.group.device).eval().requires_grad_(False)
         if self.teacher:
             self.teacher.features.train()  # by the same transform as the student's
-        self.folder, self.watch = folder, watch
-        self.path, self.best_path = folder / "checkpoint.safetensors", folder / "best.safetensors"
+        self.folder = folder
+        self.path, self.best_path = folder / CHECKPOINT, folder / BEST
         self.checkpoint = Checkpoint(
-            average=Average(model, options.average),
-            optimizer=Optimizer(model, options),
-            options={
-                **dataclasses.asdict(options),
-                **(task or {}),
+            ema=EMA(model, options.ema),
+            optimizer=Optimizer(model, options.optimizer),
+            options=options.stored(),
+            data=data.about,
+            run={
                 "teacher": None if teacher is None else fingerprint(teacher),
                 # Sums of floating-point numbers depend on how they are split and rounded.
                 "threads": torch.get_num_threads(),
-                "processes": self.group.ranks,
+                "processes": self.group.world_size,
                 "newton_schulz": str(newton_schulz_dtype(self.group.device)).split(".")[-1],
             },
         )
         for module in model.modules():
             if isinstance(module, SequenceBatchNorm):
-                module.shared = self.group.ranks > 1
-        self.said: tuple[str, ...] = ()
+                module.shared = self.group.world_size > 1
+        self.notes: tuple[str, ...] = ()
         self._between_steps = True
         self._named: set[str] = set()
         self._speed = Speed()
-        # Nobody writes a checkpoint before everybody has looked for one.
+        # No process writes a checkpoint before all have looked for one.
         if self.group.any(self.path.exists()):
             changes = self.checkpoint.restore(self.path)
-            self.said = said(changes, options, self.checkpoint.step)
+            self.notes = describe_changes(changes, options.schedule, self.checkpoint.step)
         else:
             folder.mkdir(parents=True, exist_ok=True)
-            if not model.features.fitted and self.group.first:
+            if not model.features.fitted and self.group.is_main:
                 self._fit_features()
-            self.group.spread(model.state_dict().values())
-            self.checkpoint.average.restart()
-        self.group.wait()
+            self.group.broadcast(model.state_dict().values())
+            self.checkpoint.ema.restart()
+        self.group.barrier()
 
     def _fit_features(self) -> None:
-        """Fix the features' normalisation to the first usable batches, whoever trains on them."""
+        """Fit the features' normalisation to the first usable batches, whoever trains on them."""
         frames: list[Tensor] = []
         skipped: list[Skipped] = []
         for step in range(_BATCHES_TRIED):
-            part = Part.of(self.batches.batch(step), self.model)
-            skipped += part.skipped
-            features, counts = self.model.features(*part.pcm(self.model, self.group.device))
+            batch = LocalBatch.of(self.data.batches.batch(step), self.model)
+            skipped += batch.skipped
+            features, counts = self.model.features(*batch.pcm(self.model, self.group.device))
             rows = [row[:n] for row, n in zip(features, counts.tolist(), strict=True)]
             if usable := [row for row in rows if len(row) and row.isfinite().all()]:
                 frames.append(torch.cat(usable))
@@ -175,171 +140,171 @@ class Trainer:
         if not frames:
             raise NearfutureError(
                 f"none of the first {_BATCHES_TRIED} batches can be trained on: "
-                f"{'; '.join(map(str, skipped[:3]))}"
+                f"{'; '.join(map(str, skipped[:3]))}",
+                parameter="data",
             )
         self.model.features.fit(torch.cat(frames))
 
     def run(
         self,
-        report: Callable[[Progress], None] = lambda _: None,
+        report: Callable[[StepProgress], None] = lambda _: None,
         *,
         stop: Callable[[], bool] = lambda: False,
     ) -> bool:
         """Train until the last step, or until `stop` says so; whether the last step was done.
 
-        The checkpoint is written before the first step, every `save_every` steps, after every look
-        at the recordings kept apart and at the end, however it ends; but not where the optimiser
-        itself was interrupted, since half a step is none.
+        The checkpoint is written before the first step, every `save_every` steps, after every
+        validation and at the end, however it ends; but not where the optimiser itself was
+        interrupted, since half a step is none.
 
         Args:
-            report: told after each step, in the first process.
-            stop: asked before each step; one process that says so stops all.
+            report: Called after each step, in the main process.
+            stop: Asked before each step; one process that says so stops all.
         """
-        state, options = self.checkpoint, self.options
+        state, schedule = self.checkpoint, self.options.schedule
         if not self._between_steps:
             state.restore(self.path)
             self._between_steps = True
         if not self.path.exists():
             self._save()
-        log = Log(self.folder, state.step)
+        log = TensorBoardLog(self.folder, state.step)
         self._speed = Speed()
         try:
-            if self._due():  # and it was interrupted while it looked
-                self._look(log)
-            while state.step < options.steps and not self.group.any(stop()):
+            if self._validation_is_due():  # and it was interrupted
+                self._validate(log)
+            while state.step < schedule.total_steps and not self.group.any(stop()):
                 progress = self._step(log)
-                if self._due():
-                    progress = dataclasses.replace(progress, watched=self._look(log))
+                if self._validation_is_due():
+                    progress = dataclasses.replace(progress, validation=self._validate(log))
                     self._save()
-                elif state.step % options.save_every == 0:
+                elif state.step % schedule.save_every == 0:
                     self._save()
-                if self.group.first:
+                if self.group.is_main:
                     report(progress)
         finally:
             log.close()
             if self._between_steps:
                 self._save()
-        return state.step >= options.steps
+        return state.step >= schedule.total_steps
 
-    def _due(self) -> bool:
-        """Whether it is time to look at the recordings kept apart."""
-        step, every = self.checkpoint.step, self.options.watch_every
-        due = step > 0 and (step % every == 0 or step >= self.options.steps)
-        return self.watch is not None and due and self.checkpoint.looked != step
+    def _validation_is_due(self) -> bool:
+        step, schedule = self.checkpoint.step, self.options.schedule
+        due = step % schedule.validate_every == 0 or step >= schedule.total_steps
+        fresh = step > 0 and self.checkpoint.validated_step != step
+        return bool(self.data.validation) and due and fresh
 
     def _save(self) -> None:
-        if self.group.first:
+        if self.group.is_main:
             self.checkpoint.save(self.path)
 
-    def _look(self, log: Log) -> Mapping[str, float]:
-        """What the average model makes of the recordings kept apart; keeps it if it is the best."""
-        state, key, figures = self.checkpoint, self.options.keep_by, {}
-        if self.watch is not None and self.group.first:
-            model = state.average.model
+    def _validate(self, log: TensorBoardLog) -> Mapping[str, float]:
+        """Compute the metrics of the averaged model and keep it if it is the best."""
+        state, key = self.checkpoint, self.options.checkpoint_metric
+        metrics: Mapping[str, float] = {}
+        if self.group.is_main:
+            model = state.ema.model
             if self.group.device.type != "cpu":
                 model = copy.deepcopy(model).cpu()
-            figures = dict(self.watch(model))
-            if key not in figures:
+            metrics = self.data.metrics(model)
+        if metrics:
+            if key not in metrics:
                 raise NearfutureError(
-                    f"the best model is kept by {key!r}, but what is watched is "
-                    f"{', '.join(figures) or 'nothing'}; set keep_by to one of those"
+                    f"`checkpoint_metric` is {key!r}, but the metrics are {', '.join(metrics)}: "
+                    f"choose one of those",
+                    code="not_found",
+                    parameter="checkpoint_metric",
                 )
-            log.add(state.step, {f"dev/{name}": value for name, value in figures.items()})
-            finite = {name: value for name, value in figures.items() if math.isfinite(value)}
-            state.history.append({"step": state.step, "watched": finite})
+            log.add(state.step, {f"validation/{name}": value for name, value in metrics.items()})
+            finite = {name: value for name, value in metrics.items() if math.isfinite(value)}
+            state.history.append({"step": state.step, "validation": finite})
             # Of equals the later one: it has learnt more.
             if key in finite and finite[key] <= state.best.get(key, math.inf):
                 state.best = {**finite, "step": state.step}
                 state.save_model(self.best_path)
-        state.looked = state.step
-        return figures
+        state.validated_step = state.step
+        return metrics
 
-    def _step(self, log: Log) -> Progress:
+    def _step(self, log: TensorBoardLog) -> StepProgress:
         began = time.perf_counter()
         state, options, group = self.checkpoint, self.options, self.group
-        share = options.share_at(state.step)
-        batch = self.batches.batch(state.step, rank=group.rank, ranks=group.ranks)
-        part = Part.of(batch, self.model)
-        counts = torch.tensor(part.counts(), dtype=torch.float64).to(group.device)
-        utterances, characters, frames, left_out, samples = group.sum(counts).tolist()
-        skipped = self._all(part.skipped) if left_out else ()
-        found = Gradients()
-        if utterances:
-            found = gradients(
-                self.model,
-                part,
-                options,
-                group,
-                teacher=self.teacher,
-                step=state.step,
-                characters=characters,
-                frames=frames,
-                timed=group.first and (state.step + 1) % options.report_every == 0,
-            )
-            if not found.finite:
-                names = ", ".join(group.gather(tuple(part.names)))
-                why = f"not finite, batch skipped ({names})"
-                skipped += (Skipped(f"step {state.step}", "not finite", why),)
-                left_out += utterances
+        number, lr_scale = state.step, options.schedule.lr_scale(state.step)
+        due = (number + 1) % options.schedule.report_every == 0 and group.is_main
+        share = self.data.batches.batch(number, rank=group.rank, ranks=group.world_size)
+        batch = LocalBatch.of(share, self.model)
+        totals = self._totals(batch)
+        skipped = self._gather(batch.skipped) if totals.skipped else ()
+        skipped_count, result = int(totals.skipped), GradientResult()
+        if totals.utterances:
+            step = Step(number=number, batch=batch, totals=totals, measure_timing=due)
+            result = compute_gradients(self.model, self.teacher, step, options, group)
+            if not result.finite:
+                names = ", ".join(group.gather(tuple(batch.names)))
+                reason = f"not finite, batch skipped ({names})"
+                skipped += (Skipped(f"step {number}", "not finite", reason),)
+                skipped_count += int(totals.utterances)
         else:
-            why = "nothing to train on, batch skipped"
-            skipped += (Skipped(f"step {state.step}", "empty batch", why),)
+            reason = "nothing to train on, batch skipped"
+            skipped += (Skipped(f"step {number}", "empty batch", reason),)
         self._between_steps = False
-        if found.finite:
-            self._apply(found, share)
+        if result.finite:
+            self._apply(result, lr_scale)
         state.step += 1
-        state.left_out += int(left_out)
+        state.skipped += skipped_count
         self._between_steps = True
-        progress = Progress(
+        progress = StepProgress(
             step=state.step,
-            steps=options.steps,
-            epoch=part.epoch,
-            loss=found.loss,
-            skipped=self._news(skipped),
-            left_out=state.left_out,
+            steps=options.schedule.total_steps,
+            epoch=batch.epoch,
+            loss=result.loss,
+            skipped=self._unnamed(skipped),
+            skipped_total=state.skipped,
             seconds=time.perf_counter() - began,
-            audio_seconds=samples / self.model.config.features.rate,
-            rate=options.learning_rate * share,
-            gradient_norm=found.norm,
+            audio_seconds=totals.samples / self.model.config.features.rate,
+            learning_rate=options.optimizer.rates[0] * lr_scale,
+            gradient_norm=result.norm,
         )
         self._speed.add(seconds=progress.seconds, audio_seconds=progress.audio_seconds)
-        if state.step % options.report_every == 0 and group.first:
-            self._record(log, progress, found)
+        if due:
+            self._record(log, progress, result)
         return progress
 
-    def _apply(self, found: Gradients, share: float) -> None:
-        """A step of everything that learns."""
+    def _totals(self, batch: LocalBatch) -> BatchTotals:
+        """Add up the counts of all processes."""
+        own = dataclasses.asdict(BatchTotals.of(batch))
+        counts = torch.tensor(list(own.values()), dtype=torch.float64).to(self.group.device)
+        return BatchTotals(**dict(zip(own, self.group.sum(counts).tolist(), strict=True)))
+
+    def _apply(self, result: GradientResult, lr_scale: float) -> None:
+        """Take a step of everything that learns."""
         state = self.checkpoint
-        state.optimizer.step(share)
-        for one, new in zip(statistics(self.model), found.statistics, strict=True):
-            one.copy_(new)
-        state.average.update()
+        state.optimizer.step(lr_scale)
+        for value, new in zip(statistics(self.model), result.statistics, strict=True):
+            value.copy_(new)
+        state.ema.update()
 
-    def _all(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
-        """What all processes skip."""
-        lines = self.group.gather(
-            tuple(json.dumps([one.name, one.code, one.reason]) for one in skipped)
-        )
-        return tuple(Skipped(*json.loads(line)) for line in lines)
+    def _gather(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+        """Collect what all processes skip."""
+        own = tuple(json.dumps([item.name, item.code, item.reason]) for item in skipped)
+        return tuple(Skipped(*json.loads(line)) for line in self.group.gather(own))
 
-    def _news(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
-        """What has not been named before, however often it comes."""
-        news = {one.name: one for one in reversed(skipped) if one.name not in self._named}
-        self._named |= set(news)
-        return tuple(reversed(news.values()))
+    def _unnamed(self, skipped: tuple[Skipped, ...]) -> tuple[Skipped, ...]:
+        """Keep what has not been named before, however often it comes."""
+        new = {item.name: item for item in reversed(skipped) if item.name not in self._named}
+        self._named |= set(new)
+        return tuple(reversed(new.values()))
 
-    def _record(self, log: Log, progress: Progress, found: Gradients) -> None:
-        """Keep a line in the history, and the curves."""
-        record: dict[str, float] = {"step": progress.step, "left_out": progress.left_out}
+    def _record(self, log: TensorBoardLog, progress: StepProgress, result: GradientResult) -> None:
+        """Keep a record in the history and in the log."""
+        record: dict[str, float] = {"step": progress.step, "skipped": progress.skipped_total}
         if math.isfinite(progress.loss):  # JSON has no other numbers
             record["loss"] = round(progress.loss, 4)
         self.checkpoint.history.append(record)
-        figures = {
-            "learning rate": progress.rate,
-            "gradient norm": progress.gradient_norm,
-            "left out": progress.left_out,
-            **found.figures,
-            **self._speed.figures(),
+        metrics = {
+            "learning_rate": progress.learning_rate,
+            "gradient_norm": progress.gradient_norm,
+            "skipped": progress.skipped_total,
+            **result.metrics,
+            **self._speed.metrics(),
         }
-        log.add(progress.step, figures)
+        log.add(progress.step, metrics)
         self._speed = Speed()

@@ -1,4 +1,4 @@
-"""What is trained on, what is kept apart, and what is left out, from the sources' splits."""
+"""What is trained on, what validates, and what is skipped, from the sources' splits."""
 
 from pathlib import Path
 
@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.budget import tiny
+from nearfuture.budget import RecognizerConfig, tiny
 from nearfuture.data import CutFilter
 from nearfuture.error import NearfutureError
-from nearfuture.training import Group
-from nearfuture.training.material import Material, Selection, recordings, select
+from nearfuture.training import DataOptions, Group, TrainingData
+from nearfuture.training.data import load_split
+from nearfuture.training.data_split import DataSplit, split_sources
 
 pytestmark = pytest.mark.usefixtures("no_corpora")
 FILTER = CutFilter()
@@ -40,12 +41,18 @@ def rows(count: int, *, speakers: int = 4, split: str = "") -> list[Row]:
     ]
 
 
-def chosen_from(paths: list[Path], *, seed: int, cut_filter: CutFilter = FILTER) -> Selection:
-    return select(paths, seed=seed, cut_filter=cut_filter)
+def chosen_from(paths: list[Path], *, seed: int, cut_filter: CutFilter = FILTER) -> DataSplit:
+    return split_sources(paths, seed=seed, cut_filter=cut_filter)
 
 
-def names(selection: Selection) -> tuple[list[str], list[str]]:
-    return [i.path.name for i in selection.train], [i.path.name for i in selection.dev]
+def loaded(split: DataSplit, config: RecognizerConfig, group: Group | None = None) -> TrainingData:
+    options = DataOptions(batch_seconds=10.0)
+    cut_filter = CutFilter(model=config)
+    return load_split(split, options, cut_filter, seed=0, group=group or Group())
+
+
+def names(split: DataSplit) -> tuple[list[str], list[str]]:
+    return [i.path.name for i in split.train], [i.path.name for i in split.dev]
 
 
 def test_splits_hold_and_tests_are_left_alone(tmp_path: Path) -> None:
@@ -74,7 +81,7 @@ def test_a_second_dev_is_named_as_well(tmp_path: Path) -> None:
         for name, n in (("one", 1), ("two", 4))
     )
     (note,) = chosen_from([one, two], seed=0).notes
-    assert note == f"{two}: 4 recordings are not watched: dev0.wav, dev1.wav, dev2.wav …"
+    assert note == f"{two}: 4 recordings do not validate: dev0.wav, dev1.wav, dev2.wav …"
 
 
 def test_without_a_dev_split_whole_speakers_are_set_aside(tmp_path: Path) -> None:
@@ -104,13 +111,13 @@ def test_where_speakers_are_too_few_or_unknown_recordings_are(
 
 
 @pytest.mark.parametrize("count", [1, 19, 20])
-def test_where_there_are_few_all_of_them_are_watched(tmp_path: Path, count: int) -> None:
+def test_where_there_are_few_all_of_them_validate(tmp_path: Path, count: int) -> None:
     chosen = chosen_from([source(tmp_path, rows(count))], seed=0)
     assert (names(chosen)[0] == names(chosen)[1]) == (count < 20)
     assert ("trained on" in chosen.dev_name) == (count < 20)
 
 
-def test_several_sources_are_one_and_the_first_with_a_dev_is_watched(tmp_path: Path) -> None:
+def test_several_sources_are_one_and_the_first_with_a_dev_validates(tmp_path: Path) -> None:
     plain = source(tmp_path / "plain", rows(3))
     one = source(tmp_path / "one", [*rows(2, split="train"), *rows(1, split="dev")])
     two = source(tmp_path / "two", [*rows(4, split="train"), *rows(3, split="dev")])
@@ -134,14 +141,14 @@ def listed(folder: Path, seconds: list[float]) -> Path:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_watched_keeps_to_the_limits_of_training(tmp_path: Path, seed: int) -> None:
+def test_what_validates_keeps_to_the_limits_of_training(tmp_path: Path, seed: int) -> None:
     path = listed(tmp_path / "in", [120.0] + [1.0] * 60 + [0.1])
     chosen = chosen_from([path], seed=seed)
     assert len(chosen.dev) == 3  # 5 %, not of the audio that is left out
-    assert sorted(Path(one.name).name for one in chosen.left_out) == ["0.wav", "61.wav"]
+    assert sorted(Path(one.name).name for one in chosen.skipped) == ["0.wav", "61.wav"]
     assert {item.path.name for item in (*chosen.train, *chosen.dev)}.isdisjoint({"0.wav", "61.wav"})
     more = chosen_from([path], seed=seed, cut_filter=CutFilter(longest_s=120.0))
-    assert [Path(one.name).name for one in more.left_out] == ["61.wav"]
+    assert [Path(one.name).name for one in more.skipped] == ["61.wav"]
     rest = [item.duration_s for item in more.dev]
     assert sum(rest) == pytest.approx(9.0)  # of 180 s: the long one is passed over, not a stop
 
@@ -152,7 +159,7 @@ def test_a_dev_of_its_own_keeps_to_them_as_well(tmp_path: Path) -> None:
         listed(tmp_path / "split" / name, lengths)
     chosen = chosen_from([tmp_path / "split", path], seed=0)
     assert names(chosen)[1] == ["1.wav"]
-    assert "0.wav: its 0.10 s are 2 frames" in str(chosen.left_out[0])
+    assert "0.wav: its 0.10 s are 2 frames" in str(chosen.skipped[0])
 
 
 def test_a_dev_that_cannot_be_used_is_not_called_none(tmp_path: Path) -> None:
@@ -163,23 +170,23 @@ def test_a_dev_that_cannot_be_used_is_not_called_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("rate", "more"), [(8000, False), (4000, True)])
-def test_the_rate_is_said_and_that_recordings_have_more(
+def test_a_note_names_the_rate_and_that_recordings_have_more(
     tmp_path: Path, rate: int, more: bool
 ) -> None:
     chosen = chosen_from([listed(tmp_path / "in", [1.0] * 3)], seed=0)
     config = tiny(symbols=chosen.symbols).replace(rate=rate)
-    given = recordings(chosen, config, seed=0, batch_seconds=10.0, cut_filter=FILTER, group=Group())
-    assert given.said[0].startswith(f"the models hear {rate} Hz")
-    assert ("3 recordings of 3 would have more, up to 8000 Hz (--rate)" in given.said[0]) == more
+    data = loaded(chosen, config)
+    assert data.notes[0].startswith(f"sampling rate of the models: {rate} Hz")
+    assert ("3 of 3 recordings have more, up to 8000 Hz" in data.notes[0]) == more
 
 
-def test_twenty_of_two_hundred_are_watched_at_least(tmp_path: Path) -> None:
+def test_twenty_of_two_hundred_validate_at_least(tmp_path: Path) -> None:
     path = listed(tmp_path / "in", [0.2] * 200)
     for seed in range(3):
         assert 20 <= len(chosen_from([path], seed=seed).dev) <= 30
 
 
-def test_no_more_are_loaded_than_are_watched_and_by_the_first_process_alone(
+def test_no_more_are_loaded_than_validate_and_by_the_main_process_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, count in (("train", 2), ("dev", 450)):
@@ -187,20 +194,10 @@ def test_no_more_are_loaded_than_are_watched_and_by_the_first_process_alone(
     chosen = chosen_from([tmp_path / "in"], seed=0)
     config = tiny(symbols=chosen.symbols)
     monkeypatch.setattr(Group, "any", lambda self, flag: flag)
-    given, other = (
-        recordings(
-            chosen,
-            config,
-            seed=0,
-            batch_seconds=9.0,
-            cut_filter=FILTER,
-            group=Group(rank=rank, ranks=2),
-        )
-        for rank in range(2)
-    )
-    assert len(given.watched) == 150  # every third
-    assert given.watched_name == "150 of 450 recordings of the split dev"
-    assert other.watched == []
+    data, other = (loaded(chosen, config, Group(rank=rank, world_size=2)) for rank in range(2))
+    assert len(data.validation) == 150  # every third
+    assert data.validation_name == "150 of 450 recordings of the split dev"
+    assert other.validation == []
 
 
 def test_what_recordings_are_varied_with_is_remembered(
@@ -209,16 +206,14 @@ def test_what_recordings_are_varied_with_is_remembered(
     chosen = chosen_from([listed(tmp_path / "in", [0.5] * 3)], seed=0)
     config = tiny(symbols=chosen.symbols)
 
-    def given() -> Material:
-        return recordings(
-            chosen, config, seed=0, batch_seconds=9.0, cut_filter=FILTER, group=Group()
-        )
+    def again() -> TrainingData:
+        return loaded(chosen, config)
 
-    without = given()
+    without = again()
     assert (without.about["noise"], without.about["rir"]) == ("none", "none")
-    assert without.said[1:] == (
-        "noises: none, so they are made up",
-        "rooms: none, so they are made up",
+    assert without.notes[1:] == (
+        "noises: none, so they are synthetic",
+        "rooms: none, so they are synthetic",
     )
     (tmp_path / "corpora").mkdir()
     listed(tmp_path / "corpora" / "noise", [0.5])
@@ -226,11 +221,11 @@ def test_what_recordings_are_varied_with_is_remembered(
     silence = tmp_path / "corpora" / "noise" / "0.wav"
     soundfile.write(silence, np.ones(4000) * 0.5, 8000)
     monkeypatch.setenv("NEARFUTURE_CORPORA", str(tmp_path / "corpora"))
-    loud = given()
+    loud = again()
     assert loud.about["noise"].startswith("1 recording (")
-    assert loud.said[1] == f"noises: {loud.about['noise']} in {tmp_path}/corpora/noise"
+    assert loud.notes[1] == f"noises: {loud.about['noise']} in {tmp_path}/corpora/noise"
     soundfile.write(silence, np.ones(4000) * 0.25, 8000)
-    assert given().about["noise"] != loud.about["noise"]
+    assert again().about["noise"] != loud.about["noise"]
 
 
 def test_nothing_to_train_on_is_said_with_its_reason(tmp_path: Path) -> None:
@@ -251,7 +246,7 @@ def test_the_fingerprint_is_of_what_there_is_not_of_where_it_lies(tmp_path: Path
     assert here.fingerprint == there.fingerprint != other.fingerprint
 
 
-def test_what_cannot_be_spelt_or_is_torn_is_left_out_by_name(tmp_path: Path) -> None:
+def test_what_cannot_be_spelt_or_is_torn_is_skipped_by_name(tmp_path: Path) -> None:
     path = source(
         tmp_path,
         [*rows(3, split="train"), ("long.wav", "one " * 40, "a", "train"), *rows(2, split="dev")],
@@ -259,12 +254,12 @@ def test_what_cannot_be_spelt_or_is_torn_is_left_out_by_name(tmp_path: Path) -> 
     (tmp_path / "dev1.wav").write_bytes((tmp_path / "dev1.wav").read_bytes()[:3000])
     chosen = chosen_from([path], seed=0)
     config = tiny(symbols=chosen.symbols)
-    given = recordings(chosen, config, seed=0, batch_seconds=10.0, cut_filter=FILTER, group=Group())
-    (line,) = given.left_out
+    data = loaded(chosen, config)
+    (line,) = data.skipped
     assert "long.wav: its 1.03 s are 25 frames of 40 ms; 'one one" in str(line)
     wrong = [name for found in chosen.reports[0].issues for name, _ in found.examples]
     assert sum("dev1.wav" in name for name in wrong) == 1
-    assert given.watched_name == "1 recording of the split dev"
-    assert given.steps is not None
-    assert given.steps(3) == 3
-    assert given.about["recordings_sha256"] == chosen.fingerprint
+    assert data.validation_name == "1 recording of the split dev"
+    assert data.steps is not None
+    assert data.steps(3) == 3
+    assert data.about["recordings_sha256"] == chosen.fingerprint

@@ -1,4 +1,4 @@
-"""The running average of a model's weights: what is evaluated, kept as the best and exported."""
+"""The exponential moving average of a model's weights: what is validated, kept and exported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from nearfuture.model import Recognizer
 
 
-class Average:
+class EMA:
     """An exponential moving average of everything a model has learnt.
 
     `a ← a + (1 - d) (w - a)` with `d = min(decay, (1 + n) / (10 + n))` after n updates (the warm-up
@@ -17,11 +17,11 @@ class Average:
     norms alike, since those belong to these weights. With a decay of 0 it is the model itself.
 
     Args:
-        model: what is averaged; the average begins as a copy of it.
+        model: What is averaged; the average begins as a copy of it.
         decay: d, from 0 to below 1.
 
     Attributes:
-        model: the average, in evaluation mode.
+        model: The average, in evaluation mode.
         updates: n.
     """
 
@@ -32,7 +32,7 @@ class Average:
 
     @torch.no_grad()
     def update(self) -> None:
-        """Follow the model, one step."""
+        """Follow the model by one step."""
         decay = min(self.decay, (1 + self.updates) / (10 + self.updates)) if self.decay else 0.0
         for mean, value in zip(
             self.model.state_dict().values(), self.source.state_dict().values(), strict=True
@@ -41,6 +41,6 @@ class Average:
         self.updates += 1
 
     def restart(self) -> None:
-        """Be the model as it is now."""
+        """Become the model as it is now."""
         self.model.load_state_dict(self.source.state_dict())
         self.updates = 0

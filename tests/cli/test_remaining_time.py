@@ -2,7 +2,7 @@
 
 import itertools
 
-from nearfuture.cli.time_left import TimeLeft
+from nearfuture.cli.remaining_time import RemainingTime
 
 STEPS = 1000
 
@@ -10,7 +10,7 @@ STEPS = 1000
 def shown(durations: list[float]) -> list[float]:
     """What is said after each step of so many seconds."""
     now = 0.0
-    left = TimeLeft(clock=lambda: now)
+    left = RemainingTime(clock=lambda: now)
     answers = [left.after(0, STEPS)]
     for step, seconds in enumerate(durations, 1):
         now += seconds
@@ -38,7 +38,7 @@ def test_a_machine_that_becomes_slower_is_noticed_in_time() -> None:
 
 
 def test_a_long_training_remembers_no_more_than_a_short_one() -> None:
-    left = TimeLeft(clock=iter(range(10_001)).__next__)
+    left = RemainingTime(clock=iter(range(10_001)).__next__)
     answers = [left.after(step, 20_000) for step in range(10_001)]
     assert answers[-1] == 10_000
     assert len(left._stamps) <= 512

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from nearfuture.training.company import gently
+from nearfuture.training.worker_group import graceful_interrupt
 from tests.patience import PATIENCE_S
 
 HANGING = """
 import ctypes
-from nearfuture.training.company import gently
+from nearfuture.training.worker_group import graceful_interrupt
 
-with gently(lambda: None):
+with graceful_interrupt(lambda: None):
     print("ready", flush=True)
     mutex, c = ctypes.create_string_buffer(128), ctypes.CDLL(None)
     c.pthread_mutex_lock(mutex)
@@ -22,7 +22,7 @@ with gently(lambda: None):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_the_third_wish_ends_what_hangs(number: signal.Signals) -> None:
+def test_the_third_signal_ends_what_hangs(number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-c", HANGING], stdout=subprocess.PIPE) as hanging:
         try:
             assert hanging.stdout is not None
@@ -37,10 +37,10 @@ def test_the_third_wish_ends_what_hangs(number: signal.Signals) -> None:
             hanging.kill()
 
 
-def test_wishes_are_noted_and_told_once() -> None:
+def test_signals_are_requests_and_handlers_come_back() -> None:
     told: list[None] = []
     before = signal.getsignal(signal.SIGINT)
-    with gently(lambda: told.append(None)) as stop:
+    with graceful_interrupt(lambda: told.append(None)) as stop:
         assert not stop()
     assert signal.getsignal(signal.SIGINT) is before
     assert signal.set_wakeup_fd(-1) == -1

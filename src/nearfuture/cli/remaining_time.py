@@ -4,21 +4,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-_KEPT = 512
+_MOST_STAMPS = 512
 
 
-class TimeLeft:
-    """Judges by the second half of what was done, whatever was done between its steps included.
+class RemainingTime:
+    """Estimates by the second half of what was done, whatever was done between its steps included.
 
-    A slow step moves the answer by its share of that half and no more, and a machine that becomes
+    A slow step moves the estimate by its share of that half and no more, and a machine that becomes
     faster or slower is noticed by the time as much again has been done.
 
     Args:
-        clock: seconds.
+        clock: Seconds.
 
     >>> seconds = iter([0.0, 1.0, 2.0, 3.0])
-    >>> left = TimeLeft(clock=lambda: next(seconds))
-    >>> [left.after(step, 10) for step in (0, 1, 2, 3)]
+    >>> remaining = RemainingTime(clock=lambda: next(seconds))
+    >>> [remaining.after(step, 10) for step in (0, 1, 2, 3)]
     [None, 9.0, 8.0, 7.0]
     """
 
@@ -28,23 +28,23 @@ class TimeLeft:
         self._every = 1
 
     def after(self, step: int, steps: int) -> float | None:
-        """Seconds from a step that was just done to the last one; None where nobody knows yet."""
+        """Estimate seconds from a step that was just done to the last one; None without a guess."""
         now = self._clock()
         if not self._stamps or step - self._stamps[-1][0] >= self._every:
             self._stamps.append((step, now))
-        if len(self._stamps) > _KEPT:  # every other one: it is as good and takes no more room
+        if len(self._stamps) > _MOST_STAMPS:  # every other one: as good, and takes no more room
             self._every *= 2
             self._stamps = deque(list(self._stamps)[::2])
         first = self._stamps[0][0]
         middle = first + (step - first) // 2
-        begun, at = max(one for one in self._stamps if one[0] <= middle)
+        begun, at = max(stamp for stamp in self._stamps if stamp[0] <= middle)
         return None if step == begun else (now - at) / (step - begun) * (steps - step)
 
 
-def in_words(seconds: float | None) -> str:
-    """Minutes, and hours where there are any.
+def remaining_text(seconds: float | None) -> str:
+    """Write minutes, and hours where there are any.
 
-    >>> [in_words(seconds) for seconds in (None, 20, 61, 3600 * 2 + 60 * 4)]
+    >>> [remaining_text(seconds) for seconds in (None, 20, 61, 3600 * 2 + 60 * 4)]
     ['', '1 min left', '2 min left', '2 h 04 min left']
     """
     if seconds is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -13,74 +12,72 @@ from nearfuture.error import NearfutureError
 from nearfuture.export import ModelCard, export_bundle
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle
-from nearfuture.training.checkpoint import load_model
-from nearfuture.training.options import TrainingOptions
-from nearfuture.training.resumption import MAY_CHANGE
+from nearfuture.training.checkpoint import BEST, CHECKPOINT, load_model
 
-BEST, CHECKPOINT = "best.safetensors", "checkpoint.safetensors"
 WEIGHTS = "weights.safetensors"
-
-_OF_THE_RUN = MAY_CHANGE | {field.name for field in dataclasses.fields(TrainingOptions)}
-_OF_THE_STATE = {"step", "history", "best", "left_out"}
 
 
 def export_best(folder: Path, *, to: Path | None = None) -> tuple[Path, dict[str, Any]]:
     """Export what a training has learnt so far; it may be going on meanwhile.
 
-    The weights are those that made the fewest errors, or where nobody has looked yet, the average
-    of the last checkpoint. The bundle holds `weights.safetensors`, so that it can be trained on. It
-    is called `RUN-MODEL`, after the names of the two folders.
+    The weights are those that made the fewest errors, or before the first validation the average of
+    the last checkpoint. The bundle holds `weights.safetensors`, so that it can be trained on. Its
+    name is `RUN-MODEL`, after the names of the two folders.
 
     Args:
-        folder: of one model's training, e.g. `runs/mine/streaming`.
-        to: where the bundle goes; into `folder/bundle` unless given.
+        folder: The folder of one model's training, e.g. `runs/mine/streaming`.
+        to: The folder of the bundle; `folder/bundle` unless given.
 
     Returns:
         The bundle's folder, and what the file of the weights says about its training.
 
     Raises:
-        NearfutureError: where there are no weights, or none that a step has changed.
+        NearfutureError: There are no weights, or none that a step has changed.
     """
     path = next((folder / name for name in (BEST, CHECKPOINT) if (folder / name).is_file()), None)
     if path is None:
-        raise NearfutureError(f"{folder} holds no training: it has neither {BEST} nor {CHECKPOINT}")
-    model, about = load_model(path)
-    if about["step"] == 0:
+        raise NearfutureError(
+            f"{folder} holds no training: it has neither {BEST} nor {CHECKPOINT}", code="not_found"
+        )
+    model, header = load_model(path)
+    if header["step"] == 0:
         raise NearfutureError(f"{path} has not learnt anything yet: no step has been done")
-    last = load_model(folder / CHECKPOINT)[1] if (folder / CHECKPOINT).is_file() else about
-    name = folder.resolve().name
+    last = load_model(folder / CHECKPOINT)[1] if (folder / CHECKPOINT).is_file() else header
+    name, task = folder.resolve().name, header["data"].get("task", "recordings")
     bundle = export_bundle(
         model,
         folder / "bundle" if to is None else to,
         ModelCard(
             name=f"{folder.resolve().parent.name}-{name}",
-            description=f"The {name} model of a training on {about.get('task', 'recordings')}.",
+            description=f"The {name} model of a training on {task}.",
             training={
-                **{k: v for k, v in about.items() if k not in _OF_THE_RUN | _OF_THE_STATE},
+                **header["data"],
                 "steps": last["step"],
-                "best_step": about["step"],
-                "seed": about["seed"],
+                "best_step": header["step"],
+                "seed": header["options"]["seed"],
             },
         ),
         trainable=True,
     )
-    return bundle, about
+    return bundle, header
 
 
 def recognizer_of(source: str | Path) -> Recognizer:
-    """The model of a bundle, as it can be trained on.
+    """Load the model of a bundle, as it can be trained on.
 
     Args:
-        source: a bundle's name, folder or zip file.
+        source: A bundle's name, folder or zip file.
 
     Raises:
-        NearfutureError: where it is no bundle, or holds no weights to train on.
+        NearfutureError: It is no bundle, or holds no weights to train on.
     """
     bundle = Bundle.open(source)
     if WEIGHTS not in bundle.manifest.files:
         raise NearfutureError(
             f"{source} cannot be trained on: it holds no {WEIGHTS}; where its training is still at "
-            f"hand, nearfuture export makes a bundle that does"
+            f"hand, nearfuture export makes a bundle that does",
+            code="unsupported",
+            parameter="begin_with",
         )
     model = Recognizer(bundle.manifest.architecture)
     try:
@@ -88,6 +85,6 @@ def recognizer_of(source: str | Path) -> Recognizer:
     except (SafetensorError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise NearfutureError(
-            f"{source}: {WEIGHTS} are not those of its model: {reason}"
+            f"{source}: {WEIGHTS} are not those of its model: {reason}", code="damaged"
         ) from error
     return model

@@ -23,11 +23,11 @@ from _report import about
 from nearfuture.data import Cut, Utterance
 from nearfuture.evaluation import Evaluation, HeadMetrics, evaluate_bundles
 from nearfuture.training import (
+    ArchitectureOptions,
     DataOptions,
     DistillationOptions,
     Group,
     HardwareOptions,
-    ModelOptions,
     OptimizerOptions,
     ProgressEvent,
     ProgressReporter,
@@ -56,7 +56,7 @@ _console = Console()
 class Experiment:
     """A training: which models, how, and where; on connected digits without recordings."""
 
-    model: ModelOptions
+    model: ArchitectureOptions
     options: TrainingOptions
     folder: Path
     data: DataOptions = field(default_factory=DataOptions)

@@ -29,7 +29,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training import ModelOptions
+from nearfuture.training import ArchitectureOptions
 from recipes.digits import HELD_OUT, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
@@ -40,7 +40,7 @@ SETS = {"seen": "speakers known from training", "held-out": f"a speaker never he
 def evaluations(seed: int, steps: int, runs: Path) -> dict[str, Evaluation]:
     folder = trained(
         Experiment(
-            model=ModelOptions(preset="small", heads=HEADS),
+            model=ArchitectureOptions(preset="small", heads=HEADS),
             options=options(steps=steps, seed=seed),
             folder=runs / f"seed-{seed}",
         )

@@ -29,7 +29,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.evaluation import paired_bootstrap, plot_error_against_latency
-from nearfuture.training import ModelOptions
+from nearfuture.training import ArchitectureOptions
 from recipes.digits import HELD_OUT, DigitRecordings
 
 HEADS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 19, 25, 30)
@@ -52,7 +52,7 @@ def main() -> None:
     distillation = dataclasses.replace(DISTILLATION, shifts={0: 2, 1: 1})
     trained(
         Experiment(
-            model=ModelOptions(preset="small", heads=HEADS, models="streaming"),
+            model=ArchitectureOptions(preset="small", heads=HEADS, models="streaming"),
             options=options(steps=arguments.steps, distillation=distillation),
             folder=folder,
         )

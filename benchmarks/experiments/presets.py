@@ -28,10 +28,10 @@ from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import evaluate_bundles
 from nearfuture.runtime import load
 from nearfuture.training import (
+    ArchitectureOptions,
     DataOptions,
     Group,
     HardwareOptions,
-    ModelOptions,
     ProgressEvent,
     ProgressReporter,
     ScheduleOptions,
@@ -52,7 +52,7 @@ BUDGET_FRAMES = 8
 def run(
     preset: Any, steps: int, folder: Path, source: Path, progress: ProgressReporter | None = None
 ) -> None:
-    model = ModelOptions(preset=preset, models="streaming")
+    model = ArchitectureOptions(preset=preset, models="streaming")
     options = TrainingOptions(
         schedule=ScheduleOptions(steps=steps),
         regularise=False,

@@ -28,7 +28,7 @@ from _report import emit
 from rich.table import Table
 
 from nearfuture.data import Utterance
-from nearfuture.training import DistillationOptions, ModelOptions
+from nearfuture.training import ArchitectureOptions, DistillationOptions
 from recipes.digits import HELD_OUT, DigitRecordings
 
 STRINGS_PER_SPEAKER = 100
@@ -73,7 +73,7 @@ def main() -> None:
         changes = {"distillation": DistillationOptions(), **changes}
         trained(
             Experiment(
-                model=ModelOptions(
+                model=ArchitectureOptions(
                     preset="small",
                     heads=None if twin else HEADS,
                     models="bidirectional" if twin else "streaming",

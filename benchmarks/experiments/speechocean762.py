@@ -30,7 +30,7 @@ from rich.table import Table
 
 from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
-from nearfuture.training import DataOptions, ModelOptions
+from nearfuture.training import ArchitectureOptions, DataOptions
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}
@@ -48,7 +48,7 @@ def corpus(name: str) -> Path:
 def experiment(kind: str, runs: Path) -> Experiment:
     return Experiment(
         data=DataOptions(data=tuple(corpus(name) for name in KINDS[kind])),
-        model=ModelOptions(preset="small", rate=RATE, heads=HEADS),
+        model=ArchitectureOptions(preset="small", rate=RATE, heads=HEADS),
         options=options(epochs=EPOCHS),
         folder=runs / kind,
     )

@@ -14,7 +14,7 @@ from cyclopts import App, Parameter
 from nearfuture import NearfutureError
 from nearfuture.cli import main as nearfuture
 from nearfuture.training import (
-    ModelOptions,
+    ArchitectureOptions,
     ProgressEvent,
     ProgressReporter,
     StepProgress,
@@ -32,7 +32,7 @@ app = App(name="python -m recipes.digits", help="Train and evaluate models of co
 @app.command(name="train")
 def train_digits(
     *,
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: ArchitectureOptions = ArchitectureOptions(),  # noqa: B008
     options: TrainingOptions = TrainingOptions(),  # noqa: B008
     out: Path = Path("runs/digits"),
 ) -> None:

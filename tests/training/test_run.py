@@ -11,11 +11,12 @@ import torch
 from safetensors.torch import load_file
 
 from nearfuture.data import CutFilter
+from nearfuture.export import ModelCard
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import (
+    ArchitectureOptions,
     DataOptions,
     Group,
-    ModelOptions,
     ProgressEvent,
     ProgressReporter,
     StepProgress,
@@ -35,22 +36,22 @@ from tests.training.settings import training_options
 
 pytestmark = pytest.mark.usefixtures("no_corpora")
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
-MODEL, DATA = ModelOptions(preset="tiny"), DataOptions(data=(SAMPLES,))
+MODEL, DATA = ArchitectureOptions(preset="tiny"), DataOptions(data=(SAMPLES,))
 BIDIRECTIONAL = dataclasses.replace(MODEL, models="bidirectional")
 STREAMING = dataclasses.replace(MODEL, models="streaming")
 
 
 @pytest.fixture(autouse=True)
-def exported(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """What is asked to be exported; that takes seconds, and has tests of its own."""
-    asked: list[dict[str, Any]] = []
+def exported(monkeypatch: pytest.MonkeyPatch) -> list[ModelCard]:
+    """The cards of what is exported; that takes seconds, and has tests of its own."""
+    cards: list[ModelCard] = []
 
-    def export(model: object, folder: Path, **about: Any) -> Path:
-        asked.append(about)
+    def export(model: object, folder: Path, card: ModelCard, **_: Any) -> Path:
+        cards.append(card)
         return folder
 
     monkeypatch.setattr(bundle, "export_bundle", export)
-    return asked
+    return cards
 
 
 class Recorder(ProgressReporter):
@@ -83,7 +84,7 @@ class Recorder(ProgressReporter):
 
 def trained(
     folder: Path,
-    model: ModelOptions = MODEL,
+    model: ArchitectureOptions = MODEL,
     *,
     data: DataOptions = DATA,
     recorder: Recorder | None = None,
@@ -102,7 +103,7 @@ def trained(
 
 
 def test_the_streaming_model_learns_from_its_twin(
-    tmp_path: Path, exported: list[dict[str, Any]]
+    tmp_path: Path, exported: list[ModelCard]
 ) -> None:
     recorder = Recorder()
     model = dataclasses.replace(MODEL, heads=(0, 3))
@@ -118,9 +119,9 @@ def test_the_streaming_model_learns_from_its_twin(
     assert header["options"]["distillation"]["shifts"] == [[0, 2]]
     assert len(header["run"]["teacher"]) == 64
     assert recorder.steps == [(name, n) for name in results for n in (1, 2, 3)]
-    assert [about["name"] for about in exported] == ["mine-bidirectional", "mine-streaming"]
-    assert exported[1]["training"]["task"] == "manifest.tsv"
-    assert exported[1]["training"]["best_step"] == results["streaming"].step
+    assert [card.name for card in exported] == ["mine-bidirectional", "mine-streaming"]
+    assert exported[1].training["task"] == "manifest.tsv"
+    assert exported[1].training["best_step"] == results["streaming"].step
     reports = [e.reports for _, e in recorder.events if isinstance(e, ProgressEvent) and e.reports]
     assert [len(report.cuts) for (report,) in reports] == [8]
 
@@ -236,14 +237,14 @@ def test_the_seed_decides_weights_and_batches(tmp_path: Path) -> None:
 def test_a_bundle_is_trained_on_with_all_that_it_knows(tmp_path: Path) -> None:
     still = {"learning_rate": 0.0, "muon_lr": 0.0}  # what it ends with is what it began with
     options = {**still, "steps": 1, "regularise": False}
-    trained(tmp_path, ModelOptions(begin_with="digits"), **options)
+    trained(tmp_path, ArchitectureOptions(begin_with="digits"), **options)
     model, header = load_model(tmp_path / "mine" / "streaming" / "best.safetensors")
     begun = recognizer_of("digits")
     assert model.config == begun.config.replace(dropout=0.0)
     assert header["data"]["begin_with"] == fingerprint(begun)
     for name, value in begun.state_dict().items():
         assert torch.equal(model.state_dict()[name], value)
-    afresh = ModelOptions(preset="small", heads=(0, 4, 8, 19), models="streaming")
+    afresh = ArchitectureOptions(preset="small", heads=(0, 4, 8, 19), models="streaming")
     with refuses("conflict", "begin_with"):  # another beginning, another training
         trained(tmp_path, afresh, **options)
 
@@ -266,7 +267,9 @@ def test_a_bundle_keeps_what_it_is(
     values: tuple[object, ...],
 ) -> None:
     with refuses(code, parameter, *values):
-        architectures(ModelOptions(begin_with="digits", **changes), training_options(), symbols)
+        architectures(
+            ArchitectureOptions(begin_with="digits", **changes), training_options(), symbols
+        )
 
 
 @pytest.mark.parametrize("fast", [False, True])

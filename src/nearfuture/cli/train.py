@@ -18,7 +18,7 @@ from nearfuture.cli.console import Console
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.cli.training_progress import BarReporter, LineReporter
 from nearfuture.error import NearfutureError
-from nearfuture.training import DataOptions, ModelOptions, ProgressReporter, TrainingOptions
+from nearfuture.training import ArchitectureOptions, DataOptions, ProgressReporter, TrainingOptions
 
 if TYPE_CHECKING:
     from nearfuture.budget import RecognizerConfig
@@ -30,7 +30,7 @@ _NOTHING_LEARNT = 0.9  # characters in error
 def train(
     *,
     data: DataOptions = DataOptions(),  # noqa: B008
-    model: ModelOptions = ModelOptions(),  # noqa: B008
+    model: ArchitectureOptions = ArchitectureOptions(),  # noqa: B008
     options: TrainingOptions = TrainingOptions(),  # noqa: B008
     processes: int = 1,
     out: Annotated[Path, Parameter(name="--out")] = Path("runs/model"),
@@ -93,7 +93,7 @@ class _Job:
     """What every process of a training does."""
 
     data: DataOptions
-    model: ModelOptions
+    model: ArchitectureOptions
     options: TrainingOptions
     folder: Path
 

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from nearfuture.training.distillation import distillation_loss, peak_first_loss
     from nearfuture.training.distributed import Group, init_group
     from nearfuture.training.options import (
+        ArchitectureOptions,
         DataOptions,
         DistillationOptions,
         HardwareOptions,
-        ModelOptions,
         OptimizerOptions,
         ScheduleOptions,
         SpecAugmentOptions,
@@ -41,7 +41,7 @@ _FILES = {
         "DataOptions",
         "DistillationOptions",
         "HardwareOptions",
-        "ModelOptions",
+        "ArchitectureOptions",
         "OptimizerOptions",
         "ScheduleOptions",
         "SpecAugmentOptions",
@@ -56,12 +56,12 @@ _FILES = {
 _HOMES = {name: f"{__name__}.{file}" for file, names in _FILES.items() for name in names}
 
 __all__ = [
+    "ArchitectureOptions",
     "Checkpoint",
     "DataOptions",
     "DistillationOptions",
     "Group",
     "HardwareOptions",
-    "ModelOptions",
     "OptimizerOptions",
     "ProgressEvent",
     "ProgressReporter",

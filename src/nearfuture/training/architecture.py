@@ -5,12 +5,17 @@ from __future__ import annotations
 from nearfuture.budget import PRESETS, RecognizerConfig
 from nearfuture.error import NearfutureError
 from nearfuture.runtime import Bundle
-from nearfuture.training.options import BIDIRECTIONAL, STREAMING, ModelOptions, TrainingOptions
+from nearfuture.training.options import (
+    BIDIRECTIONAL,
+    STREAMING,
+    ArchitectureOptions,
+    TrainingOptions,
+)
 
 _RESEARCH = "deep-speech-2-research"
 
 
-def model_names(options: ModelOptions) -> tuple[str, ...]:
+def model_names(options: ArchitectureOptions) -> tuple[str, ...]:
     """The models to train, the teacher first."""
     if options.models != "both":
         return (options.models,)
@@ -20,7 +25,7 @@ def model_names(options: ModelOptions) -> tuple[str, ...]:
 
 
 def architectures(
-    options: ModelOptions, training: TrainingOptions, symbols: tuple[str, ...] = ()
+    options: ArchitectureOptions, training: TrainingOptions, symbols: tuple[str, ...] = ()
 ) -> dict[str, RecognizerConfig]:
     """The architecture of each model by its name.
 
@@ -71,7 +76,7 @@ def architectures(
 
 
 def _of_bundle(
-    options: ModelOptions, names: tuple[str, ...], symbols: tuple[str, ...]
+    options: ArchitectureOptions, names: tuple[str, ...], symbols: tuple[str, ...]
 ) -> RecognizerConfig:
     source = options.begin_with
     assert source is not None

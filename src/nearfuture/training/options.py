@@ -59,7 +59,7 @@ class DataOptions:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class ModelOptions:
+class ArchitectureOptions:
     """Which models are trained.
 
     Attributes:

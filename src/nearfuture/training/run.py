@@ -21,8 +21,8 @@ from nearfuture.training.data import TrainingData
 from nearfuture.training.distributed import Group
 from nearfuture.training.options import (
     BIDIRECTIONAL,
+    ArchitectureOptions,
     DistillationOptions,
-    ModelOptions,
     TrainingOptions,
 )
 from nearfuture.training.progress import ProgressEvent, ProgressReporter, StepProgress
@@ -62,7 +62,7 @@ class TrainingResult:
 
 
 def check_options(
-    model: ModelOptions, options: TrainingOptions, folder: Path
+    model: ArchitectureOptions, options: TrainingOptions, folder: Path
 ) -> dict[str, RecognizerConfig]:
     """Refuse what would otherwise fail once data is read or the first model is trained.
 
@@ -92,7 +92,7 @@ def check_options(
 
 def train(
     data: TrainingData,
-    model: ModelOptions,
+    model: ArchitectureOptions,
     options: TrainingOptions,
     folder: Path,
     *,
@@ -143,7 +143,7 @@ def train(
 
 
 def _completed(
-    options: TrainingOptions, model: ModelOptions, data: TrainingData, *, both: bool
+    options: TrainingOptions, model: ArchitectureOptions, data: TrainingData, *, both: bool
 ) -> TrainingOptions:
     """Fill in what depends on the data and on which models are trained."""
     schedule, optimizer = options.schedule, options.optimizer
@@ -168,7 +168,7 @@ def _completed(
 def _trainer(
     config: RecognizerConfig,
     data: TrainingData,
-    model_options: ModelOptions,
+    model_options: ArchitectureOptions,
     options: TrainingOptions,
     folder: Path,
     group: Group,

@@ -214,7 +214,7 @@ def _aligner(form: str, results: ResultFiles) -> Process:
 def _formatted(
     form: str, recording: Reference, words: Sequence["AlignedWord"], duration_ms: float
 ) -> str:
-    from nearfuture.text.timed import ctm, textgrid, timed_json
+    from nearfuture.text import ctm, textgrid, timed_json
 
     if form == "ctm":
         return "".join(ctm(words, name=recording.stem))

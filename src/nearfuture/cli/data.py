@@ -247,7 +247,7 @@ def fetch_(
 
 def _symbols(vocabulary: str) -> str:
     """The characters of a model, or those that are listed."""
-    from nearfuture.runtime.bundle import Bundle, bundled
+    from nearfuture.runtime import Bundle, bundled
 
     if vocabulary in bundled() or Path(vocabulary).exists():
         return "".join(Bundle.open(vocabulary).manifest.vocabulary.symbols)

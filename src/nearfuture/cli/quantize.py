@@ -18,8 +18,7 @@ from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.export import CalibrationData
-    from nearfuture.runtime import Bundle
-    from nearfuture.runtime.precision import Precision
+    from nearfuture.runtime import Bundle, Precision
 
 _LIMIT = 200
 
@@ -57,9 +56,7 @@ def quantize(
         )
     from nearfuture.export import quantize as quantize_bundle
     from nearfuture.export.quantization import check_precisions
-    from nearfuture.runtime import Bundle
-    from nearfuture.runtime.precision import LOW_PRECISIONS
-    from nearfuture.runtime.processor import AUTO, UnsupportedPrecision
+    from nearfuture.runtime import AUTO, LOW_PRECISIONS, Bundle, UnsupportedPrecision
 
     unsupported: list[UnsupportedPrecision] = []
     supported = []

@@ -228,7 +228,7 @@ def _announcement(
     network: NetworkOptions,
 ) -> Callable[[], None]:
     """Return what prints, once all ports answer, what is served where."""
-    from nearfuture.runtime.processor import AUTO
+    from nearfuture.runtime import AUTO
 
     scheme = "http" if network.tls is None else "https"
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nearfuture.text.subtitles import srt, vtt
-from nearfuture.text.timed import ctm, textgrid, timed_json
+from nearfuture.text import ctm, srt, textgrid, timed_json, vtt
 
 if TYPE_CHECKING:
     from nearfuture.audio import AudioReader

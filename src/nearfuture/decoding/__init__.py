@@ -7,8 +7,10 @@ from nearfuture.decoding.alignment import (
     Alignment,
     align,
     align_words,
+    aligned_words,
 )
 from nearfuture.decoding.detokenizer import PAUSE_MS, Detokenizer, greedy_text
+from nearfuture.decoding.distribution import check_distributions
 from nearfuture.decoding.endpoint import Endpoint
 from nearfuture.decoding.greedy import Greedy, GreedyState, Token
 from nearfuture.decoding.word import Word, join_words
@@ -27,6 +29,8 @@ __all__ = [
     "Word",
     "align",
     "align_words",
+    "aligned_words",
+    "check_distributions",
     "greedy_text",
     "join_words",
 ]

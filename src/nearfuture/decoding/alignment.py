@@ -16,8 +16,7 @@ from nearfuture.decoding.distribution import check_distributions, check_log_prob
 from nearfuture.decoding.trellis import best_path
 from nearfuture.decoding.word import Word
 from nearfuture.error import NearfutureError
-from nearfuture.text import BLANK, Vocabulary, counted, frames_needed
-from nearfuture.text.timed import Timed
+from nearfuture.text import BLANK, Timed, Vocabulary, counted, frames_needed
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nearfuture.text.timed import Timed
+from nearfuture.text import Timed
 
 
 @dataclass(frozen=True)

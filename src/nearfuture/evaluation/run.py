@@ -17,8 +17,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.results import Hypothesis, Result
 from nearfuture.evaluation.streaming import stream_recording
-from nearfuture.runtime import Bundle, Model, Transcript
-from nearfuture.runtime.pcm import as_samples
+from nearfuture.runtime import Bundle, Model, Transcript, as_samples
 
 Samples = NDArray[np.float32]
 

@@ -13,8 +13,7 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.runtime import Model
-from nearfuture.runtime.transcript import Transcript
+from nearfuture.runtime import Model, Transcript
 
 CHUNK_MS = 40
 """What a client sends at once."""

@@ -21,8 +21,7 @@ from nearfuture.export.quantization import CalibrationData, check_precisions, qu
 from nearfuture.export.quantization.replacement import quantized_files
 from nearfuture.export.verification import verify
 from nearfuture.model import Recognizer
-from nearfuture.runtime import Manifest
-from nearfuture.runtime.precision import LOW_PRECISIONS
+from nearfuture.runtime import LOW_PRECISIONS, Manifest
 
 _FILES = (
     "model.json",

@@ -10,8 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.runtime import Engine
-from nearfuture.runtime.engine import row
+from nearfuture.runtime import Engine, row
 
 Heads = dict[int, NDArray[np.float32]]
 """Log-probabilities (T, V) by lookahead."""

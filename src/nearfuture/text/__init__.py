@@ -10,19 +10,29 @@ from nearfuture.text.error_rate import (
 )
 from nearfuture.text.joining import join_utterances
 from nearfuture.text.normalization import normalise
+from nearfuture.text.subtitles import Cue, cues, srt, vtt
+from nearfuture.text.timed import Timed, ctm, textgrid, timed_json
 from nearfuture.text.vocabulary import BLANK, SUM_TOLERANCE, Vocabulary, frames_needed
 
 __all__ = [
     "BLANK",
     "SUM_TOLERANCE",
+    "Cue",
     "ErrorRate",
     "Pair",
+    "Timed",
     "Vocabulary",
     "character_errors",
     "counted",
+    "ctm",
+    "cues",
     "edit_alignment",
     "frames_needed",
     "join_utterances",
     "normalise",
+    "srt",
+    "textgrid",
+    "timed_json",
+    "vtt",
     "word_errors",
 ]

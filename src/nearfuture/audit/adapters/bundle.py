@@ -31,8 +31,7 @@ class BundleAdapter(Adapter):
     unit = "sample"
 
     def __init__(self, source: str | Path, head: int | str | None, budget_ms: float | None) -> None:
-        from nearfuture.runtime.bundle import Bundle
-        from nearfuture.runtime.engine import Engine, OfflineEngine
+        from nearfuture.runtime import Bundle, Engine, OfflineEngine
 
         bundle = Bundle.open(source)
         manifest = bundle.manifest

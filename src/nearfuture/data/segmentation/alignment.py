@@ -23,9 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audio import Audio
-from nearfuture.decoding import AlignedWord, align, greedy_text
-from nearfuture.decoding.alignment import aligned_words
-from nearfuture.decoding.distribution import check_distributions
+from nearfuture.decoding import AlignedWord, align, aligned_words, check_distributions, greedy_text
 from nearfuture.text import BLANK, Vocabulary, character_errors
 
 _COST_WITHIN_A_WORD = 1.0  # of each frame of a silence, in nats

@@ -9,7 +9,7 @@ from pathlib import Path
 import onnx
 from onnx import numpy_helper
 
-from nearfuture.runtime.manifest import StoredFile
+from nearfuture.runtime import StoredFile
 
 ALIGNMENT = 64  # bytes: what vector instructions like
 SMALLEST = 1024  # bytes: anything smaller stays in the graph

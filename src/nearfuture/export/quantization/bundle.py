@@ -20,9 +20,8 @@ from nearfuture.export.quantization.replacement import (
     quantized_files,
     write_quantized_graphs,
 )
-from nearfuture.runtime import Bundle, Manifest
+from nearfuture.runtime import LOW_PRECISIONS, Bundle, Manifest, Precision
 from nearfuture.runtime.bundle import MANIFEST
-from nearfuture.runtime.precision import LOW_PRECISIONS, Precision
 from nearfuture.runtime.processor import refuse_unsupported
 
 _UNMEASURED = Precision(worst=0, mean=0, changed_percent=0, frames=0, audio="")

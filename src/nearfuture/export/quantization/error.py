@@ -14,9 +14,7 @@ from nearfuture.decoding import greedy_text
 from nearfuture.error import NearfutureError
 from nearfuture.export.quantization.calibration_data import CalibrationData
 from nearfuture.export.streams import Heads, run_streams
-from nearfuture.runtime import Bundle, Engine, Manifest
-from nearfuture.runtime.precision import Precision
-from nearfuture.runtime.processor import UnsupportedPrecision
+from nearfuture.runtime import Bundle, Engine, Manifest, Precision, UnsupportedPrecision
 from nearfuture.text import ErrorRate, character_errors
 
 

@@ -23,7 +23,7 @@ from nearfuture.export.quantization.frequency_convolution import (
 from nearfuture.export.quantization.int4 import int4_constants, int4_nodes
 from nearfuture.export.quantization.int8 import int8_constants, int8_nodes
 from nearfuture.export.quantization.products import Product, products, read_weight, weight_key
-from nearfuture.runtime.manifest import StoredFile
+from nearfuture.runtime import StoredFile
 from nearfuture.runtime.precision import graph_name
 
 GRAPHS = ("step.onnx", "finish.onnx")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nearfuture.decoding import Word
-from nearfuture.text.subtitles import Cue, cues, srt, vtt
+from nearfuture.text import Cue, cues, srt, vtt
 
 _MEDIA_TYPES = {"json": "application/json", "verbose_json": "application/json", "vtt": "text/vtt"}
 

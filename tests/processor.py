@@ -1,6 +1,6 @@
 """Single products in each precision, and the file with which a processor is asked about them.
 
-python -m tests.processor --write    # after a change of what a twin multiplies with
+python -m tests.processor --write    # after a change of the operations of a low precision
 """
 
 import sys

@@ -12,7 +12,7 @@ from tests.prepared import prepared
 
 @pytest.fixture(scope="session")
 def int8_digits(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bundled model with a twin in int8."""
+    """The bundled model, also in int8."""
 
     def make(folder: Path) -> Path:
         quantize(shutil.copytree(MODELS / "digits", folder), ["int8"])

@@ -25,7 +25,7 @@ Samples = NDArray[np.float32]
 def evaluate_bundles(
     streaming: Bundle | str | Path,
     twin: Bundle | str | Path | None,
-    items: Iterable[Cut | Utterance],
+    recordings: Iterable[Cut | Utterance],
     *,
     heads: Sequence[int] | None = None,
 ) -> Evaluation:
@@ -38,7 +38,7 @@ def evaluate_bundles(
     Args:
         streaming: a bundle, its path or its name.
         twin: a bidirectional one; None: errors without comparison, and no delays of words.
-        items: recordings on disk, or utterances in memory at the streaming model's rate. Those that
+        recordings: on disk, or utterances in memory at the streaming model's rate. Those that
             cannot be read are named among the problems and skipped.
         heads: lookaheads in frames; all unless given.
 
@@ -50,7 +50,7 @@ def evaluate_bundles(
     runner = _Runner(Model(streaming), wanted, None if twin is None else _Twin(_open(twin)))
     results: list[Result] = []
     problems: list[str] = []
-    for item in items:
+    for item in recordings:
         try:
             results.append(runner.run(item))
         except NearfutureError as error:

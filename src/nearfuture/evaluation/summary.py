@@ -215,7 +215,7 @@ def match_words(reference: Sequence[Word], hypothesis: Sequence[Word]) -> list[t
     """Pair the words that were written as they were said.
 
     >>> one, two, too = (Word(text, 0.0, 0.0, 1.0) for text in ("one", "two", "too"))
-    >>> [(said.text, written.text) for said, written in match_words([one, two], [one, too])]
+    >>> [(spoken.text, written.text) for spoken, written in match_words([one, two], [one, too])]
     [('one', 'one')]
     """
     matches, i, j = [], 0, 0
@@ -243,7 +243,7 @@ def _delays(
         if not result.aligned:
             continue
         pairs = match_words(result.aligned, hypothesis.words)
-        delays_ms = [written.end_ms - said.end_ms for said, written in pairs]
+        delays_ms = [written.end_ms - spoken.end_ms for spoken, written in pairs]
         emission += delays_ms
         if latency is None:
             continue

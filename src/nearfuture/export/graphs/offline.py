@@ -50,13 +50,13 @@ class OfflineGraph(nn.Module):
 
     def forward(self, pcm: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """The graph itself, as in the equation above."""
-        x, n = _roomy(self.model.features, pcm, lengths)
+        x, n = _with_spare_window(self.model.features, pcm, lengths)
         for layer in self.model.encoder:
-            x, n = _roomy(layer, x, n)
+            x, n = _with_spare_window(layer, x, n)
         return self.model.output(x, n)
 
 
-def _roomy(layer: StreamingLayer, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+def _with_spare_window(layer: StreamingLayer, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
     if isinstance(layer, Windowed) and not layer.padded:
         x = F.pad(x, (0, 0, 0, layer.kernel))
     return layer(x, lengths)
@@ -127,7 +127,9 @@ def _both(weights: list[Tensor | None], order: tuple[int, ...]) -> Tensor:
     ordered = []
     for weight in weights:
         if weight is None:
-            raise NearfutureError("the offline graph needs recurrent cells with biases")
+            raise NearfutureError(
+                "the offline graph needs recurrent cells with biases", code="unsupported"
+            )
         gates = weight.detach().chunk(len(order))
         ordered.append(torch.cat([gates[gate] for gate in order]))
     return torch.stack(ordered)

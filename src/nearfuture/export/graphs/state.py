@@ -81,10 +81,10 @@ def unpack(like: State, packed: Sequence[Tensor]) -> State:
     >>> count.tolist(), hidden.tolist()
     ([0], [[1.0, 1.0, 1.0, 1.0]])
     """
-    given = iter(packed)
+    tensors = iter(packed)
     leaves = flatten(like)
     whole = [
-        next(given) if keep else leaf for leaf, keep in zip(leaves, _carried(leaves), strict=True)
+        next(tensors) if keep else leaf for leaf, keep in zip(leaves, _carried(leaves), strict=True)
     ]
     return unflatten(like, whole)
 

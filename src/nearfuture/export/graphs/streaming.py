@@ -96,7 +96,9 @@ class FinishGraph(nn.Module):
 
 def _lookahead(model: Recognizer) -> Lookahead:
     if model.lookahead is None:
-        raise NearfutureError("a bidirectional model has no streaming graphs, only an offline one")
+        raise NearfutureError(
+            "a bidirectional model has no streaming graphs, only an offline one", code="unsupported"
+        )
     return model.lookahead
 
 

@@ -1,4 +1,4 @@
-"""From a torch module to an ONNX graph that says what it is and nothing about who wrote it."""
+"""From a torch module to an ONNX graph that describes its state, without traces of source files."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def translate(
     outputs: Sequence[str],
     metadata: Mapping[str, Any],
 ) -> onnx.ModelProto:
-    """The graph of a module, with named inputs and outputs.
+    """Translate a module to a graph with named inputs and outputs.
 
-    Inputs that no operation reads are left out. Traces of the source files, which the exporter
+    Inputs that no operation reads are dropped. Traces of the source files, which the exporter
     writes into every node, are removed.
 
     Args:
@@ -56,7 +56,7 @@ def translate(
     assert program is not None
     model = program.model_proto
     _anonymise(model)
-    _drop_masks_of_masks(model.graph)
+    _drop_repeated_masks(model.graph)
     _drop_unread_inputs(model.graph)
     for key, value in metadata.items():
         entry = model.metadata_props.add()
@@ -84,14 +84,14 @@ def _anonymise(model: onnx.ModelProto) -> None:
         del part.metadata_props[:]
 
 
-def _drop_masks_of_masks(graph: onnx.GraphProto) -> None:
+def _drop_repeated_masks(graph: onnx.GraphProto) -> None:
     """Each layer masks what it reads, and the one below has masked it: once is enough."""
-    made = {node.output[0]: node for node in graph.node if node.op_type == "Where"}
-    for node in made.values():
-        below = made.get(node.input[1])
+    masks = {node.output[0]: node for node in graph.node if node.op_type == "Where"}
+    for node in masks.values():
+        below = masks.get(node.input[1])
         while below is not None and below.input[::2] == node.input[::2]:
             node.input[1] = below.input[1]
-            below = made.get(node.input[1])
+            below = masks.get(node.input[1])
     read = {name for node in graph.node for name in node.input} | {o.name for o in graph.output}
     kept = [node for node in graph.node if node.op_type != "Where" or node.output[0] in read]
     del graph.node[:]
@@ -107,7 +107,7 @@ def _drop_unread_inputs(graph: onnx.GraphProto) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the exporter says about itself; errors still come through."""
+    """Silence the exporter's log and warnings, but not its errors."""
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     level = logger.level
     logger.setLevel(logging.ERROR)  # optional libraries that are not installed

@@ -92,7 +92,7 @@ def frequency_convolutions(graph: onnx.GraphProto) -> list[FrequencyConvolution]
     """
     initializers = {tensor.name: tensor for tensor in graph.initializer}
     producers = {node.output[0]: node for node in graph.node}
-    found = []
+    convolutions = []
     for node in graph.node:
         weight = initializers.get(node.input[1]) if node.op_type == "Conv" else None
         if weight is None or not is_large(weight, 4):
@@ -112,7 +112,7 @@ def frequency_convolutions(graph: onnx.GraphProto) -> list[FrequencyConvolution]
             continue
         shape = numpy_helper.to_array(initializers[frames.input[1]]).tolist()
         outputs, channels, taps, bands = weight.dims
-        found.append(
+        convolutions.append(
             FrequencyConvolution(
                 node=node,
                 x=first.input[0],
@@ -126,7 +126,7 @@ def frequency_convolutions(graph: onnx.GraphProto) -> list[FrequencyConvolution]
                 absorbed=first,
             )
         )
-    return found
+    return convolutions
 
 
 def block_weights(

@@ -52,7 +52,7 @@ def products(graph: onnx.GraphProto, large: int = LARGE) -> list[Product]:
     initializers = {tensor.name: tensor for tensor in graph.initializer}
     features = _nodes_before_logarithms(graph)
     readers = _readers(graph)
-    found = []
+    operations = []
     for node in graph.node:
         if node.op_type not in ("MatMul", "Gemm") or node.name in features:
             continue
@@ -70,7 +70,7 @@ def products(graph: onnx.GraphProto, large: int = LARGE) -> list[Product]:
         else:
             bias, add = _added_bias(readers.get(node.output[0], []), initializers, weight.dims[1])
         rows, columns = weight.dims
-        found.append(
+        operations.append(
             Product(
                 node=node,
                 x=node.input[0],
@@ -82,7 +82,7 @@ def products(graph: onnx.GraphProto, large: int = LARGE) -> list[Product]:
                 shape=(columns, rows) if transposed else (rows, columns),
             )
         )
-    return found
+    return operations
 
 
 def is_large(weight: onnx.TensorProto, dimensions: int, large: int = LARGE) -> bool:

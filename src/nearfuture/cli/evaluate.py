@@ -1,6 +1,5 @@
 """`nearfuture evaluate`: errors and delays of every budget, beside the bidirectional twin."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console
 from nearfuture.cli.dataset import evenly_spaced, warn_skipped
+from nearfuture.cli.results import check_writable
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class EvaluationOutput:
         """Refuse before an hour of decoding a file that could not be written after it."""
         for parameter, path in (("json_file", self.json_file), ("plot", self.plot)):
             if path is not None:
-                _check_writable(parameter, path)
+                check_writable(path, parameter)
         if self.plot is not None and self.plot.suffix.lower() not in (".png", ".svg"):
             raise NearfutureError(
                 f"`plot` is a .png or .svg file, not {self.plot}",
@@ -141,20 +141,6 @@ def evaluate(
     if output.plot is not None:
         plot_error_against_latency({bundle.manifest.name: evaluation}, output.plot, by=by)
         console.print(Text(f"written: {output.plot}"))
-
-
-def _check_writable(parameter: str, path: Path) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NearfutureError(
-            f"`{parameter}={path}` cannot be written: {error.strerror}", parameter=parameter
-        ) from error
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        raise NearfutureError(
-            f"`{parameter}={path}` cannot be written: name a file in a folder of yours",
-            parameter=parameter,
-        )
 
 
 def _heads(bundle: "Bundle", budgets: str) -> list[int]:

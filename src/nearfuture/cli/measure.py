@@ -16,6 +16,7 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console
 from nearfuture.cli.dataset import evenly_spaced, warn_skipped
+from nearfuture.cli.results import check_writable
 from nearfuture.cli.stream import ServerOptions
 from nearfuture.client.options import MeasureOptions
 from nearfuture.error import NearfutureError
@@ -73,7 +74,8 @@ def measure(
     from nearfuture.client.measure import measure as play
 
     make = server.protocol_factory()
-    _check_file(json_file)
+    if json_file is not None:
+        check_writable(json_file, "json_file")
     console = Console()
     recordings, problems = _recordings(files or [], source, server)
     warn_skipped(problems)
@@ -107,19 +109,6 @@ def measure(
         console.print(Text(f"written: {json_file}"))
     if measurement.failures or not measurement.kept_pace:
         sys.exit(1)
-
-
-def _check_file(path: Path | None) -> None:
-    """Refuse before the measurement what could not be written after it."""
-    if path is None:
-        return
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a", encoding="utf-8").close()
-    except OSError as error:
-        raise NearfutureError(
-            f"`json_file` {path} cannot be written: {error.strerror}", parameter="json_file"
-        ) from error
 
 
 def _recordings(

@@ -137,6 +137,26 @@ class ResultFiles:
         self._stack.__exit__(kind, error, trace)
 
 
+def check_writable(path: Path, parameter: str) -> None:
+    """Make the folders above a file, and refuse what could not be written there later.
+
+    Args:
+        path: The file, which may be there already.
+        parameter: The option that names it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearfutureError(
+            f"`{parameter}={path}` cannot be written: {error.strerror}", parameter=parameter
+        ) from error
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        raise NearfutureError(
+            f"`{parameter}={path}` cannot be written: name a file in a folder of yours",
+            parameter=parameter,
+        )
+
+
 @contextmanager
 def replaced(path: Path) -> Iterator[Write]:
     """Write text to a file that is replaced once all of it is there; until then the old one stays.

@@ -1,4 +1,5 @@
-"""What `docs/laws.md` shows is what runs: its code, the message of a failure, the table of the zoo.
+"""What `docs/laws.md` shows is what runs: its code, the message of a failure, the table
+of wrong layers.
 
 `python -m tests.laws.page` prints the page with message and table as they are now; with `--write`
 it puts them there.
@@ -12,7 +13,7 @@ from pathlib import Path
 import torch
 
 from nearfuture import laws
-from tests.laws import zoo
+from tests.laws import wrong_layers
 
 PAGE = Path(__file__).parents[2] / "docs" / "laws.md"
 
@@ -49,8 +50,8 @@ HEAD = (
 
 def row(name: str) -> str:
     """A wrong layer → law → message, as Markdown."""
-    what = (inspect.getdoc(zoo.ZOO[name][0]) or "").rstrip(".")
-    caught = zoo.verdicts(name)
+    what = (inspect.getdoc(wrong_layers.WRONG_LAYERS[name][0]) or "").rstrip(".")
+    caught = wrong_layers.verdicts(name)
     numbers = ", ".join(broken.law.split(" (")[0] for broken in caught.values())
     said = next(iter(caught.values())).where.replace("|", "\\|")
     return f"| `{name}` | {what} | {numbers} | {said} |"
@@ -69,7 +70,7 @@ def renewed() -> str:
     """The page with message and table as they are now."""
     text = PAGE.read_text(encoding="utf-8")
     text = MESSAGE.sub(lambda _: message(), text)
-    return TABLE.sub(lambda _: "\n".join([*HEAD, *map(row, zoo.ZOO)]), text)
+    return TABLE.sub(lambda _: "\n".join([*HEAD, *map(row, wrong_layers.WRONG_LAYERS)]), text)
 
 
 def masked(text: str) -> str:

@@ -16,12 +16,12 @@ from torch import nn
 from nearfuture import laws
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NearfutureError
-from nearfuture.laws.broken import difference
-from nearfuture.laws.drawing import interrupted, smallest
+from nearfuture.laws.strategies import interrupted, smallest
 from nearfuture.laws.stream import lengths_of
 from nearfuture.laws.trial import Trial, enough_frames
+from nearfuture.laws.violation import difference
 from nearfuture.layers import GRU, Bidirectional, Convolution, Serial
-from tests.laws import zoo
+from tests.laws import wrong_layers
 
 
 def drawn(strategy: st.SearchStrategy, seed: int, count: int = 60) -> list:
@@ -101,9 +101,9 @@ def test_law_8_looks_far_enough_by_itself() -> None:
 
 
 def test_every_case_is_judged_on_a_layer_that_has_never_run() -> None:
-    trial = Trial("a law", laws.any_partition, zoo.Cell, seed=0, dtype=torch.float64)
+    trial = Trial("a law", laws.any_partition, wrong_layers.Cell, seed=0, dtype=torch.float64)
     one, other = trial.fresh(), trial.fresh()
-    assert one.field is trial.subject.field
+    assert one.field is trial.layer.field
     for name, weight in one.named_parameters():
         assert torch.equal(weight, other.get_parameter(name))
         assert weight.data_ptr() != other.get_parameter(name).data_ptr()
@@ -122,14 +122,14 @@ def test_a_difference_is_told_in_the_words_of_the_tensor() -> None:
 
 
 def test_a_law_leaves_the_random_numbers_of_its_caller_alone() -> None:
-    laws.any_partition(zoo.Cell)
+    laws.any_partition(wrong_layers.Cell)
     torch.manual_seed(5)
     expected = torch.rand(3)
     random.seed(5)
     number = random.random()
     torch.manual_seed(5)
     random.seed(5)
-    laws.check(zoo.Cell, laws.ALL[:5])
+    laws.check(wrong_layers.Cell, laws.ALL[:5])
     assert torch.equal(torch.rand(3), expected)
     assert random.random() == number
 
@@ -140,8 +140,8 @@ def test_a_law_leaves_the_random_numbers_of_its_caller_alone() -> None:
     [
         (3, "3 is neither a StreamingLayer nor a function that makes one"),
         (None, "None is neither a StreamingLayer nor"),
-        (nn.GRU(2, 3), "GRU is no StreamingLayer: the laws judge forward"),
-        (lambda: nn.GRU(2, 3), "GRU is no StreamingLayer: the laws judge forward"),
+        (nn.GRU(2, 3), "GRU is no StreamingLayer: the laws test forward"),
+        (lambda: nn.GRU(2, 3), "GRU is no StreamingLayer: the laws test forward"),
         (lambda: None, "NoneType is no StreamingLayer"),
     ],
 )
@@ -153,7 +153,7 @@ def test_what_is_no_layer_and_makes_none_is_told_so(
 
 
 def test_copies_share_nothing_that_a_layer_may_fill() -> None:
-    class Holds(zoo.Cell):
+    class Holds(wrong_layers.Cell):
         def __init__(self) -> None:
             super().__init__()
             self.cache: OrderedDict[str, int] = OrderedDict()

@@ -3,7 +3,7 @@
 import pytest
 
 from nearfuture import laws
-from tests.laws import page, zoo
+from tests.laws import page, wrong_layers
 
 
 def test_the_layer_of_the_page_obeys_the_laws() -> None:
@@ -21,7 +21,7 @@ def test_the_message_is_what_the_laws_say() -> None:
 
 def test_the_table_has_a_row_for_each_wrong_layer() -> None:
     """What the rows say is compared where the laws judge the layers: `test_the_laws_can_fail`."""
-    assert list(page.rows()) == list(zoo.ZOO), page.RENEW
+    assert list(page.rows()) == list(wrong_layers.WRONG_LAYERS), page.RENEW
 
 
 @pytest.mark.parametrize(

@@ -1,29 +1,33 @@
-"""Law 12: a zoo of wrong layers, each rejected by the law that should catch it."""
+"""Law 12: wrong layers, each rejected by the law that should catch it."""
 
 from collections import OrderedDict
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import Tensor, nn
 
 from nearfuture import laws
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NotStreamable
-from nearfuture.layers import LSTM, Convolution, Lookahead, Pointwise, Residual, Serial
-from tests.laws import page, zoo
+from nearfuture.layers import LSTM, Convolution, Lookahead, Pointwise, Residual, Serial, State
+from nearfuture.layers.ragged import mask
+from tests.laws import page, wrong_layers
+from tests.laws.wrong_layers import Currency, Frames, Step
 
 
-@pytest.mark.parametrize("name", zoo.ZOO)
+@pytest.mark.parametrize("name", wrong_layers.WRONG_LAYERS)
 def test_a_wrong_layer_is_caught_by_its_laws(name: str) -> None:
-    _, named = zoo.ZOO[name]
-    assert list(zoo.verdicts(name)) == [law.__name__ for law in laws.ALL if law in named]
+    _, named = wrong_layers.WRONG_LAYERS[name]
+    assert list(wrong_layers.verdicts(name)) == [law.__name__ for law in laws.ALL if law in named]
     assert named[0] is min(named, key=laws.ALL.index)
     assert page.masked(page.row(name)) == page.masked(page.rows()[name]), page.RENEW
 
 
 @pytest.mark.parametrize("law", laws.ALL, ids=lambda law: law.__name__)
 def test_every_law_is_the_first_to_catch_something(law: laws.Law) -> None:
-    assert law in [named[0] for _, named in zoo.ZOO.values()]
+    assert law in [named[0] for _, named in wrong_layers.WRONG_LAYERS.values()]
 
 
 @pytest.mark.parametrize(
@@ -57,11 +61,11 @@ def test_every_law_is_the_first_to_catch_something(law: laws.Law) -> None:
     ],
 )
 def test_the_message_names_the_smallest_case(name: str, said: str) -> None:
-    assert said in str(next(iter(zoo.verdicts(name).values())))
+    assert said in str(next(iter(wrong_layers.verdicts(name).values())))
 
 
 def test_the_message_says_how_to_see_it_again() -> None:
-    layer = zoo.DetachedMean()
+    layer = wrong_layers.DetachedMean()
     with pytest.raises(laws.LawBroken) as first:
         laws.any_partition(layer, seed=3, examples=20)
     call = "nearfuture.laws.any_partition(layer, seed=3, examples=20)"
@@ -78,7 +82,7 @@ def test_the_laws_hold_inside_a_test_that_hypothesis_drives(frames: int, which: 
         laws.any_partition(Lookahead(2, frames), examples=3)
         return
     with pytest.raises(laws.LawBroken, match=r"in chunks of \[1, 1\]"):
-        laws.any_partition(zoo.DividesByLength(), examples=3)
+        laws.any_partition(wrong_layers.DividesByLength(), examples=3)
 
 
 def test_what_is_found_inside_another_test_is_what_is_found_outside() -> None:
@@ -88,32 +92,32 @@ def test_what_is_found_inside_another_test_is_what_is_found_outside() -> None:
     @given(st.just("inside"))
     def inside(_: str) -> None:
         with pytest.raises(laws.LawBroken) as caught:
-            laws.gradients_agree(zoo.DetachesItsState)
+            laws.gradients_agree(wrong_layers.DetachesItsState)
         said.append(str(caught.value))
 
     inside()
-    assert set(said) == {str(zoo.verdicts("DetachesItsState")["gradients_agree"])}
+    assert set(said) == {str(wrong_layers.verdicts("DetachesItsState")["gradients_agree"])}
 
 
 def test_check_names_the_first_broken_law_and_tells_what_the_others_say() -> None:
     with pytest.raises(laws.LawBroken) as caught:
-        laws.check(zoo.left_too_small, laws.ALL[6:8])
+        laws.check(wrong_layers.left_too_small, laws.ALL[6:8])
     assert caught.value.law == "law 8 (declared = measured)"
     with pytest.raises(laws.LawBroken) as caught:
-        laws.check(zoo.lookahead_off_by_one, laws.ALL[6:8])
+        laws.check(wrong_layers.lookahead_off_by_one, laws.ALL[6:8])
     assert caught.value.law == "law 7 (emission schedule)"
     assert "\n  also law 8 (declared = measured): output 0 looks at input frame 3" in str(
         caught.value
     )
 
 
-class WithoutLengths(zoo.Frames):
-    def forward(self, x: zoo.Tensor) -> zoo.Tensor:
+class WithoutLengths(Frames):
+    def forward(self, x: Tensor) -> Tensor:
         return x
 
 
-class GivesNoLengths(zoo.Frames):
-    def forward(self, x: zoo.Tensor, lengths: zoo.Tensor) -> zoo.Tensor:
+class GivesNoLengths(Frames):
+    def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         return x
 
 
@@ -136,19 +140,19 @@ def test_each_thing_that_other_laws_say_has_its_line() -> None:
 
 
 def test_law_11_names_the_dtype_that_its_tolerance_belongs_to() -> None:
-    class Coarse(zoo.Frames):
-        def forward(self, x: zoo.Tensor, lengths: zoo.Tensor) -> zoo.Currency:
-            wrong = 2.0 if x.dtype is zoo.torch.bfloat16 else 1.0
-            return zoo.mask(wrong * x, lengths), lengths
+    class Coarse(Frames):
+        def forward(self, x: Tensor, lengths: Tensor) -> Currency:
+            wrong = 2.0 if x.dtype is torch.bfloat16 else 1.0
+            return mask(wrong * x, lengths), lengths
 
     with pytest.raises(laws.LawBroken, match=r"tolerance 5e-02 in bfloat16\)"):
         laws.any_dtype_and_device(Coarse())
 
 
-class Refuses(zoo.Frames):
+class Refuses(Frames):
     error: Exception = NotStreamable("not me")
 
-    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> zoo.State:
+    def start(self, batch_size: int, *, device: object = None, dtype: object = None) -> State:
         raise self.error
 
 
@@ -178,14 +182,14 @@ def test_a_layer_that_cannot_stream_and_says_so_with_another_error_is_told_so() 
 
 @pytest.mark.parametrize("law", [laws.any_partition, laws.rows_are_strangers])
 def test_hidden_state_shows_in_whatever_an_attribute_keeps_it(law: laws.Law) -> None:
-    class Counts(zoo.Frames):
+    class Counts(Frames):
         """The third step, and every later one, is doubled."""
 
         def __init__(self, seen: dict) -> None:
             super().__init__()
             self.seen = seen
 
-        def step(self, x: zoo.Tensor, lengths: zoo.Tensor, state: zoo.State) -> zoo.Step:
+        def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
             self.seen["steps"] = self.seen.get("steps", 0) + 1
             y, n = self(x, lengths)
             return y * (1 + (self.seen["steps"] > 2)), n, state
@@ -211,9 +215,9 @@ def test_a_layer_that_changes_from_call_to_call_is_told_so() -> None:
         """Keeps its life outside of itself, where no copy helps."""
 
         def __init__(self) -> None:
-            super().__init__(zoo.nn.Identity(), 2)
+            super().__init__(nn.Identity(), 2)
 
-        def step(self, x: zoo.Tensor, lengths: zoo.Tensor, state: zoo.State) -> zoo.Step:
+        def step(self, x: Tensor, lengths: Tensor, state: State) -> Step:
             y, n = self(x, lengths)
             return y + (next(calls) == 25) * (y != 0), n, state
 

@@ -1,4 +1,4 @@
-"""The laws every layer obeys, as a test kit: for ours and for yours."""
+"""The laws every layer test, as a test kit: for ours and for yours."""
 
 try:
     import hypothesis  # noqa: F401 (the laws draw their cases with it)
@@ -9,11 +9,8 @@ except ImportError as error:
         name=error.name,
     ) from error
 
-from nearfuture.laws.broken import TOLERANCE, LawBroken
-from nearfuture.laws.drawing import partitions
 from nearfuture.laws.field import PROBES, declared_is_measured, dependency_matrix
 from nearfuture.laws.gradients import gradients_agree
-from nearfuture.laws.kit import ALL, check
 from nearfuture.laws.law import Law
 from nearfuture.laws.padding import padding_is_nothing
 from nearfuture.laws.partition import any_partition, prefill_then_step
@@ -23,8 +20,11 @@ from nearfuture.laws.rows import rows_are_strangers
 from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
-from nearfuture.laws.stream import Partition, Source
+from nearfuture.laws.strategies import partitions
+from nearfuture.laws.stream import LayerOrFactory, Partition
+from nearfuture.laws.suite import ALL, check
 from nearfuture.laws.trial import EXAMPLES
+from nearfuture.laws.violation import TOLERANCE, LawBroken
 
 __all__ = [
     "ALL",
@@ -34,8 +34,8 @@ __all__ = [
     "TOLERANCE",
     "Law",
     "LawBroken",
+    "LayerOrFactory",
     "Partition",
-    "Source",
     "any_dtype_and_device",
     "any_partition",
     "check",

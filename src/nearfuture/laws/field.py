@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from nearfuture.budget import ReceptiveField
-from nearfuture.laws.broken import Violation
 from nearfuture.laws.law import law
-from nearfuture.laws.stream import Source, inputs, variants
+from nearfuture.laws.stream import LayerOrFactory, inputs, variants
 from nearfuture.laws.trial import Trial, enough_frames
+from nearfuture.laws.violation import Violation
 from nearfuture.layers import StreamingLayer
 
 PROBES = (math.nan, 1e-2, -1e-2, 1.0, -1.0, 1e3, -1e3)
@@ -27,7 +27,7 @@ _TOGETHER = 64
 
 
 def dependency_matrix(
-    layer: Source,
+    layer: LayerOrFactory,
     frames: int = 16,
     *,
     seed: int = 0,
@@ -109,7 +109,7 @@ def declared_is_measured(
     >>> declared_is_measured(Convolution(2, 3, left=2, right=1, stride=2))
     """
     frames = enough_frames(trial.field) if frames is None else frames
-    trial.once(lambda: _measure(trial, frames, examples))
+    trial.check_once(lambda: _measure(trial, frames, examples))
 
 
 def _measure(trial: Trial, frames: int, examples: int) -> None:
@@ -127,7 +127,7 @@ def _measure(trial: Trial, frames: int, examples: int) -> None:
     _inside_and_to_the_edges(matrix, finite, trial.field, frames)
     if trial.field.chain:
         _sum_of_the_links(finite[: trial.field.total(frames)], trial.field)
-    _only_the_end_changes(trial.subject, frames, trial.seed)
+    _only_the_end_changes(trial.layer, frames, trial.seed)
 
 
 def _declared(field: ReceptiveField) -> str:

@@ -7,28 +7,24 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from nearfuture.laws.broken import same
-from nearfuture.laws.drawing import partitions
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import partitions
 from nearfuture.laws.stream import (
     Partition,
     at_once,
+    described,
     lengths_of,
     single_frames,
     streamed,
-    told,
     whole,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.laws.violation import same
 from nearfuture.layers import StreamingLayer
 
 
 @law(9, "gradients agree")
-def gradients_agree(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def gradients_agree(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 9: `∂L/∂x` and `∂L/∂w` in chunks equal those of the whole sequence.
 
     `L = Σ cos(i) · y_i` over all valid outputs, in eval mode. The gradient flows back through the
@@ -45,7 +41,7 @@ def gradients_agree(
     >>> gradients_agree(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
 
-    def obeys(cut: Partition) -> None:
+    def test(cut: Partition) -> None:
         lengths = lengths_of(cut)
         layer = trial.fresh()
         x = trial.inputs(len(lengths), max(lengths)).clone().requires_grad_()
@@ -59,12 +55,12 @@ def gradients_agree(
             same(got[name], there, names=("in chunks", "whole"), where=where, words=words)
 
     lengths = (max(9, trial.frames // 2), 3, 0)
-    trial.hold(
-        obeys,
-        obvious=[single_frames((3, 2)), at_once(lengths), single_frames(lengths)],
+    trial.check(
+        test,
+        explicit=[single_frames((3, 2)), at_once(lengths), single_frames(lengths)],
         drawn=partitions(trial.frames),
         examples=examples,
-        told=told,
+        describe=described,
     )
 
 

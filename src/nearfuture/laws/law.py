@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
-from nearfuture.laws.stream import Source
+from nearfuture.laws.stream import LayerOrFactory
 from nearfuture.laws.trial import Trial
 
 
@@ -33,7 +33,7 @@ class Law(Protocol):
 
     def __call__(
         self,
-        layer: Source,
+        layer: LayerOrFactory,
         *,
         seed: int = 0,
         dtype: torch.dtype = torch.float64,
@@ -51,25 +51,25 @@ def law(number: int, name: str, *, streaming: bool = True) -> Callable[[Callable
         streaming: whether it has nothing to say of a layer that refuses to stream.
     """
 
-    def decorate(judge: Callable[..., None]) -> Law:
-        @functools.wraps(judge)
-        def hold_to(
-            layer: Source,
+    def decorate(check: Callable[..., None]) -> Law:
+        @functools.wraps(check)
+        def checked(
+            layer: LayerOrFactory,
             *,
             seed: int = 0,
             dtype: torch.dtype = torch.float64,
             **options: Any,
         ) -> None:
             title = f"law {number} ({name})"
-            trial = Trial(title, hold_to, layer, seed=seed, dtype=dtype, **options)
+            trial = Trial(title, checked, layer, seed=seed, dtype=dtype, **options)
             if not (streaming and trial.refuses_to_stream()):
-                judge(trial, **options)
+                check(trial, **options)
 
-        shared = inspect.signature(hold_to, follow_wrapped=False).parameters
-        own = list(inspect.signature(judge).parameters.values())[1:]
-        hold_to.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        shared = inspect.signature(checked, follow_wrapped=False).parameters
+        own = list(inspect.signature(check).parameters.values())[1:]
+        checked.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [shared["layer"], shared["seed"], shared["dtype"], *own], return_annotation=None
         )
-        return hold_to
+        return checked
 
     return decorate

@@ -10,14 +10,14 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.broken import Violation, same
-from nearfuture.laws.drawing import row_counts
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import row_counts
 from nearfuture.laws.stream import rows
 from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.laws.violation import Violation, same
 
 
-class _Padded(NamedTuple):
+class _PaddingCase(NamedTuple):
     """Rows of these lengths, in a batch that is `extra` frames wider than the longest."""
 
     lengths: tuple[int, ...]
@@ -34,11 +34,7 @@ class _Padded(NamedTuple):
 
 
 @law(5, "padding is nothing", streaming=False)
-def padding_is_nothing(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def padding_is_nothing(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 5: NaN, 1e3 or any amount of padding changes no valid output, gradient or statistic.
 
     In eval and in train mode, with a batch of empty rows too. Outputs past a row's length are
@@ -56,8 +52,8 @@ def padding_is_nothing(
     """
     usual = (trial.frames // 2, 4, 1)
 
-    def obeys(case: _Padded) -> None:
-        expected = _trace(trial, _Padded(case.lengths, 0.0, 0, case.training))
+    def test(case: _PaddingCase) -> None:
+        expected = _trace(trial, _PaddingCase(case.lengths, 0.0, 0, case.training))
         for name, gradient in expected.gradients.items():
             if not bool(gradient.isfinite().all()):
                 raise Violation(f"the gradient of {name} is not finite")
@@ -65,17 +61,17 @@ def padding_is_nothing(
 
     lengths = st.lists(row_counts(trial.frames), min_size=1, max_size=4).map(tuple)
     fillers = st.sampled_from([math.nan, 1e3, -math.inf])
-    trial.hold(
-        obeys,
-        obvious=[
-            _Padded(usual, math.nan, 1, False),
-            _Padded(usual, math.nan, 1, True),
-            _Padded(usual, 1e3, 0, True),
-            _Padded((0, 0), -math.inf, 2, True),
+    trial.check(
+        test,
+        explicit=[
+            _PaddingCase(usual, math.nan, 1, False),
+            _PaddingCase(usual, math.nan, 1, True),
+            _PaddingCase(usual, 1e3, 0, True),
+            _PaddingCase((0, 0), -math.inf, 2, True),
         ],
-        drawn=st.builds(_Padded, lengths, fillers, st.integers(0, 24), st.booleans()),
+        drawn=st.builds(_PaddingCase, lengths, fillers, st.integers(0, 24), st.booleans()),
         examples=examples,
-        told=str,
+        describe=str,
     )
 
 
@@ -86,7 +82,7 @@ class _Trace:
     statistics: dict[str, Tensor]
 
 
-def _trace(trial: Trial, case: _Padded) -> _Trace:
+def _trace(trial: Trial, case: _PaddingCase) -> _Trace:
     """One forward and backward of a copy, with the filler past every row's length."""
     layer = trial.fresh().train(case.training)
     x = trial.inputs(len(case.lengths), max(case.lengths))

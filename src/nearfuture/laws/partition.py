@@ -6,27 +6,23 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from nearfuture.laws.broken import same
-from nearfuture.laws.drawing import partitions, row_counts
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import partitions, row_counts
 from nearfuture.laws.stream import (
     Partition,
     at_once,
+    described,
     lengths_of,
     single_frames,
     streamed,
-    told,
     whole,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.laws.violation import same
 
 
 @law(1, "any partition")
-def any_partition(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def any_partition(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 1: outputs over any cut of the input, and `finish`, equal `forward`.
 
     `step(x[:k]) ⊕ step(x[k:]) ⊕ finish = forward(x)`, for every cut: single frames, everything at
@@ -43,16 +39,16 @@ def any_partition(
     >>> any_partition(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
     lengths = (trial.frames, trial.frames // 2, 1, 0)
-    trial.hold(
+    trial.check(
         lambda cut: _equals_forward(trial, cut),
-        obvious=[single_frames(lengths), at_once(lengths)],
+        explicit=[single_frames(lengths), at_once(lengths)],
         drawn=partitions(trial.frames),
         examples=examples,
-        told=told,
+        describe=described,
     )
 
 
-class _Prefill(NamedTuple):
+class _PrefillCase(NamedTuple):
     long: tuple[int, ...]
     single: int
 
@@ -65,11 +61,7 @@ class _Prefill(NamedTuple):
 
 
 @law(3, "prefill then step")
-def prefill_then_step(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def prefill_then_step(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 3: one long `step` through the fast kernel, then single frames, equal `forward`.
 
     The rows of the long step have different lengths, so each must go on from its own last frame.
@@ -86,12 +78,12 @@ def prefill_then_step(
     """
     longest = max(70, 2 * trial.frames)
     prefills = st.lists(row_counts(longest), min_size=1, max_size=3).map(tuple)
-    trial.hold(
+    trial.check(
         lambda prefill: _equals_forward(trial, prefill.cut()),
-        obvious=[_Prefill((5, 5), 2), _Prefill((longest, 2, 0), 3)],
-        drawn=st.builds(_Prefill, prefills, st.integers(1, 5)),
+        explicit=[_PrefillCase((5, 5), 2), _PrefillCase((longest, 2, 0), 3)],
+        drawn=st.builds(_PrefillCase, prefills, st.integers(1, 5)),
         examples=examples,
-        told=str,
+        describe=str,
     )
 
 

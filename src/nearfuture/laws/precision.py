@@ -11,20 +11,21 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from nearfuture.laws.broken import TOLERANCE, Violation, same
-from nearfuture.laws.drawing import partitions
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import partitions
 from nearfuture.laws.stream import (
     Partition,
     advance,
     at_once,
+    described,
     lengths_of,
     rows,
     single_frames,
-    told,
+    started,
     whole,
 )
 from nearfuture.laws.trial import Trial
+from nearfuture.laws.violation import TOLERANCE, Violation, same
 from nearfuture.layers import StreamingLayer
 from nearfuture.layers.state import State, flatten
 
@@ -42,7 +43,7 @@ _AMPLIFIED = 16.0
 moves."""
 
 
-class _Cast(NamedTuple):
+class _CastCase(NamedTuple):
     dtype: torch.dtype
     device: str
     cut: Partition
@@ -50,7 +51,7 @@ class _Cast(NamedTuple):
 
     def __str__(self) -> str:
         around = f"for values around {self.offset:g} " if self.offset else ""
-        return f"in {_short(self.dtype)} on {self.device} {around}{told(self.cut)}"
+        return f"in {_short(self.dtype)} on {self.device} {around}{described(self.cut)}"
 
 
 @law(11, "any dtype and device", streaming=False)
@@ -83,41 +84,41 @@ def any_dtype_and_device(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> any_dtype_and_device(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    hidden = next(_unregistered(trial.subject), None)
+    hidden = next(_unregistered(trial.layer), None)
     if hidden:
         raise trial.broken(hidden)
     if torch.float64 in dtypes:
-        trial.once(lambda: _not_rounded(trial))
+        trial.check_once(lambda: _not_rounded(trial))
     streams = not trial.refuses_to_stream()
     devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
-    def obeys(case: _Cast) -> None:
+    def test(case: _CastCase) -> None:
         # TensorFloat-32 would compute float32 with the digits of float16.
         with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
             _same_there(trial, case, streams)
 
-    obvious = [
-        _Cast(to, device, cut)
+    explicit = [
+        _CastCase(to, device, cut)
         for to in dtypes
         for device in devices
         for cut in (single_frames((3, 2)), at_once((trial.frames, 5, 0)))
     ]
     if torch.bfloat16 in dtypes:  # 256 + 1 = 256
-        obvious.append(_Cast(torch.bfloat16, "cpu", ((256, 1), (1, 1), (1, 2), (1, 0))))
+        explicit.append(_CastCase(torch.bfloat16, "cpu", ((256, 1), (1, 1), (1, 2), (1, 0))))
     usual = at_once((trial.frames, 5, 0))
-    obvious += [_Cast(to, where, usual, _OFFSET) for to in dtypes for where in devices]
-    trial.hold(
-        obeys,
-        obvious=obvious,
+    explicit += [_CastCase(to, where, usual, _OFFSET) for to in dtypes for where in devices]
+    trial.check(
+        test,
+        explicit=explicit,
         drawn=st.builds(
-            _Cast,
+            _CastCase,
             st.sampled_from(dtypes),
             st.sampled_from(devices),
             partitions(trial.frames),
             st.sampled_from([0.0, _OFFSET]),
         ),
         examples=examples,
-        told=str,
+        describe=str,
     )
 
 
@@ -149,7 +150,7 @@ def _items(value: object) -> Iterator[object]:
         yield value
 
 
-def _same_there(trial: Trial, case: _Cast, streams: bool) -> None:
+def _same_there(trial: Trial, case: _CastCase, streams: bool) -> None:
     """Both ways in this dtype on this device, against the reference on the same numbers."""
     here = trial.fresh().to(device=case.device, dtype=case.dtype)
     lengths = lengths_of(case.cut)
@@ -230,7 +231,7 @@ def _farthest(moved: list[Tensor], expected: list[Tensor]) -> float:
 
 def _streamed(layer: StreamingLayer, x: Tensor, cut: Partition) -> list[Tensor]:
     """`streamed`, with an eye on every tensor of every state."""
-    state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    state = started(layer, x)
     _kinds(state, x, "after start")
     if any(parameter.is_floating_point() for parameter in layer.parameters()):
         _kinds(layer.start(1), x, "after start without a dtype")

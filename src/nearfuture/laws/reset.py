@@ -7,40 +7,37 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from nearfuture.laws.broken import same
-from nearfuture.laws.drawing import interrupted
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import interrupted
 from nearfuture.laws.stream import (
     Partition,
     advance,
+    described,
     lengths_of,
     rows,
     single_frames,
+    started,
     streamed,
-    told,
     until,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
-from nearfuture.layers import State, StreamingLayer
+from nearfuture.laws.violation import same
+from nearfuture.layers import StreamingLayer
 from nearfuture.layers.state import flatten, put_rows
 
 
-class _Twice(NamedTuple):
+class _RestartCase(NamedTuple):
     """The same chunks twice: a stream, and one that starts before its chunk `at`."""
 
     cut: Partition
     at: int
 
     def __str__(self) -> str:
-        return f"{told(self.cut)}, and again from before chunk {self.at}"
+        return f"{described(self.cut)}, and again from before chunk {self.at}"
 
 
 @law(10, "reset = fresh")
-def reset_is_fresh(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def reset_is_fresh(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 10: rows reset with `put_rows(state, rows, start(…))` equal a stream that is the first.
 
     After use, after `finish`, and while another stream is open, a stream of the same layer gives
@@ -56,16 +53,19 @@ def reset_is_fresh(
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> reset_is_fresh(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
-    trial.hold(
+    trial.check(
         lambda case: _forgets(trial, case),
-        obvious=[_Twice(single_frames([3, 1]), 2), _Twice(((5, 0), (trial.frames, 2)), 1)],
-        drawn=interrupted(trial.frames).map(lambda case: _Twice(*case)),
+        explicit=[
+            _RestartCase(single_frames([3, 1]), 2),
+            _RestartCase(((5, 0), (trial.frames, 2)), 1),
+        ],
+        drawn=interrupted(trial.frames).map(lambda case: _RestartCase(*case)),
         examples=examples,
-        told=str,
+        describe=str,
     )
 
 
-def _forgets(trial: Trial, case: _Twice) -> None:
+def _forgets(trial: Trial, case: _RestartCase) -> None:
     cut, at = case
     lengths = lengths_of(cut)
     batch = len(lengths)
@@ -77,7 +77,7 @@ def _forgets(trial: Trial, case: _Twice) -> None:
 
     state = until(layer, first, cut[:at])[1]
     everyone = torch.arange(batch, device=first.device)
-    again = put_rows(state, everyone, _start(layer, first))
+    again = put_rows(state, everyone, started(layer, first))
     _equal(streamed(layer, second, cut, again), fresh, "reset in mid-stream")
     _equal(streamed(layer, second, cut), fresh, "after finish")
     _equal(_beside(layer, first, second, cut), fresh, "while another stream is open")
@@ -85,16 +85,12 @@ def _forgets(trial: Trial, case: _Twice) -> None:
         names = ("after some streams", "before")
         same(buffer, buffers[name], names=names, where=f"buffer {name}, ", words=(), tolerance=0)
 
-    for leaf in flatten(_start(layer, first)):
+    for leaf in flatten(started(layer, first)):
         leaf.fill_(77)
-    untouched = flatten(_start(trial.fresh(), first))
-    for i, (leaf, was) in enumerate(zip(flatten(_start(layer, first)), untouched, strict=True)):
+    untouched = flatten(started(trial.fresh(), first))
+    for i, (leaf, was) in enumerate(zip(flatten(started(layer, first)), untouched, strict=True)):
         where = f"two starts share memory: tensor {i}, "
         same(leaf, was, names=("from the second", "untouched"), where=where, words=(), tolerance=0)
-
-
-def _start(layer: StreamingLayer, x: Tensor) -> State:
-    return layer.start(x.shape[0], device=x.device, dtype=x.dtype)
 
 
 def _equal(got: list[Tensor], fresh: list[Tensor], when: str) -> None:
@@ -105,8 +101,8 @@ def _equal(got: list[Tensor], fresh: list[Tensor], when: str) -> None:
 def _beside(layer: StreamingLayer, first: Tensor, second: Tensor, cut: Partition) -> list[Tensor]:
     """The outputs of a second stream whose steps alternate with those of a first."""
     pieces: list[list[Tensor]] = []
-    others = advance(layer, first, cut, _start(layer, first))
-    mine = advance(layer, second, cut, _start(layer, second))
+    others = advance(layer, first, cut, started(layer, first))
+    mine = advance(layer, second, cut, started(layer, second))
     for (_, other), (new, state) in zip(others, mine, strict=True):
         pieces.append(new)
         open_still, ends = other, state

@@ -10,24 +10,25 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.broken import TOLERANCE, Violation, same
-from nearfuture.laws.drawing import interrupted
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import interrupted
 from nearfuture.laws.stream import (
     Partition,
     advance,
+    described,
     lengths_of,
     single_frames,
+    started,
     streamed,
-    told,
     until,
     whole,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.laws.violation import TOLERANCE, Violation, same
 from nearfuture.layers.state import flatten, put_rows, take_rows
 
 
-class _Mates(NamedTuple):
+class _RowsCase(NamedTuple):
     """A batch, one row of it, and what happens before which chunk."""
 
     cut: Partition
@@ -36,13 +37,13 @@ class _Mates(NamedTuple):
     event: str
 
     def __str__(self) -> str:
-        return told(self.cut)
+        return described(self.cut)
 
 
 @st.composite
-def _mates(draw: st.DrawFn, frames: int, events: Sequence[str]) -> _Mates:
+def _rows_cases(draw: st.DrawFn, frames: int, events: Sequence[str]) -> _RowsCase:
     cut, at = draw(interrupted(frames, fewest_rows=2))
-    return _Mates(cut, draw(st.integers(0, len(cut[0]) - 1)), at, draw(st.sampled_from(events)))
+    return _RowsCase(cut, draw(st.integers(0, len(cut[0]) - 1)), at, draw(st.sampled_from(events)))
 
 
 @law(4, "rows are strangers", streaming=False)
@@ -78,19 +79,19 @@ def rows_are_strangers(
         (single_frames([3, 2, 0]), 1, 2),
         (((4, 0, 1), (0, trial.frames // 2, 1), (5, 2, 2)), 0, 1),
     ]
-    trial.hold(
-        lambda case: events[case.event](_Company(trial, case, streams, tolerance)),
-        obvious=[_Mates(*case, event) for case in usual for event in events],
-        drawn=_mates(trial.frames, list(events)),
+    trial.check(
+        lambda case: events[case.event](_Reference(trial, case, streams, tolerance)),
+        explicit=[_RowsCase(*case, event) for case in usual for event in events],
+        drawn=_rows_cases(trial.frames, list(events)),
         examples=examples,
-        told=str,
+        describe=str,
     )
 
 
-class _Company:
+class _Reference:
     """The rows of a case, and what they say when nothing happens."""
 
-    def __init__(self, trial: Trial, case: _Mates, streams: bool, limit: float) -> None:
+    def __init__(self, trial: Trial, case: _RowsCase, streams: bool, limit: float) -> None:
         self.trial, self.streams, self.limit = trial, streams, limit
         self.cut, self.row, self.at, _ = case
         self.lengths = lengths_of(self.cut)
@@ -104,55 +105,55 @@ class _Company:
         same(got, expected, names=(what, "otherwise"), where=where, tolerance=self.limit)
 
 
-def _alone(company: _Company) -> None:
-    b, n, fresh = company.row, company.lengths[company.row], company.trial.fresh
-    x = company.x[b : b + 1]
-    company.same(whole(fresh(), x[:, :n], [n])[0], company.offline[b], "alone", b)
-    if company.streams:
-        cut = tuple((chunk[b],) for chunk in company.cut if chunk[b])
-        company.same(streamed(fresh(), x, cut)[0], company.online[b], "streamed alone", b)
+def _alone(reference: _Reference) -> None:
+    b, n, fresh = reference.row, reference.lengths[reference.row], reference.trial.fresh
+    x = reference.x[b : b + 1]
+    reference.same(whole(fresh(), x[:, :n], [n])[0], reference.offline[b], "alone", b)
+    if reference.streams:
+        cut = tuple((chunk[b],) for chunk in reference.cut if chunk[b])
+        reference.same(streamed(fresh(), x, cut)[0], reference.online[b], "streamed alone", b)
 
 
-def _beside(company: _Company) -> None:
-    x, b, fresh = company.x, company.row, company.trial.fresh
-    longest = [n if i == b else x.shape[1] for i, n in enumerate(company.lengths)]
+def _beside(reference: _Reference) -> None:
+    x, b, fresh = reference.x, reference.row, reference.trial.fresh
+    longest = [n if i == b else x.shape[1] for i, n in enumerate(reference.lengths)]
     for words, mate in (("1e3", 1e3 * x), ("NaN", torch.full_like(x, math.nan))):
         mate[b] = x[b]
         got = whole(fresh(), mate, longest)[b]
-        company.same(got, company.offline[b], f"beside {words}", b)
-    if company.streams:
-        got = streamed(fresh(), mate, company.cut)[b]
-        company.same(got, company.online[b], "streamed beside NaN", b)
+        reference.same(got, reference.offline[b], f"beside {words}", b)
+    if reference.streams:
+        got = streamed(fresh(), mate, reference.cut)[b]
+        reference.same(got, reference.online[b], "streamed beside NaN", b)
 
 
-def _moved(company: _Company) -> None:
+def _moved(reference: _Reference) -> None:
     """Rows in another order, or changing places between two steps: their states move with them."""
-    x, at, layer = company.x, company.at, company.trial.fresh()
-    order = list(reversed(range(company.batch)))
-    got = whole(layer, x[order], [company.lengths[b] for b in order])
-    for b, expected in enumerate(company.offline):
-        company.same(got[order.index(b)], expected, "in reversed order", b)
-    if not company.streams:
+    x, at, layer = reference.x, reference.at, reference.trial.fresh()
+    order = list(reversed(range(reference.batch)))
+    got = whole(layer, x[order], [reference.lengths[b] for b in order])
+    for b, expected in enumerate(reference.offline):
+        reference.same(got[order.index(b)], expected, "in reversed order", b)
+    if not reference.streams:
         return
-    early, state, position = until(layer, x, company.cut[:at])
+    early, state, position = until(layer, x, reference.cut[:at])
     later = streamed(
         layer,
         x[order],
-        tuple(tuple(chunk[b] for b in order) for chunk in company.cut[at:]),
+        tuple(tuple(chunk[b] for b in order) for chunk in reference.cut[at:]),
         take_rows(state, torch.tensor(order, device=x.device)),
         [position[b] for b in order],
     )
-    for b, expected in enumerate(company.online):
+    for b, expected in enumerate(reference.online):
         moved = torch.cat([early[b], later[order.index(b)]])
-        company.same(moved, expected, f"with rows reversed before chunk {at}", b)
+        reference.same(moved, expected, f"with rows reversed before chunk {at}", b)
 
 
-def _inactive(company: _Company) -> None:
+def _inactive(reference: _Reference) -> None:
     """A row without frames in a step keeps its state bit for bit and emits nothing."""
-    layer, x = company.trial.fresh(), company.x
-    state = layer.start(company.batch, device=x.device, dtype=x.dtype)
+    layer, x = reference.trial.fresh(), reference.x
+    state = started(layer, x)
     before = flatten(state)
-    steps = zip(company.cut, advance(layer, x, company.cut, state), strict=True)
+    steps = zip(reference.cut, advance(layer, x, reference.cut, state), strict=True)
     for chunk, (new, after) in steps:
         for b in (b for b, n in enumerate(chunk) if n == 0):
             if len(new[b]):
@@ -164,20 +165,20 @@ def _inactive(company: _Company) -> None:
         before = flatten(after)
 
 
-def _reset(company: _Company) -> None:
+def _reset(reference: _Reference) -> None:
     """One row starts a new stream in mid-stream; the others go on."""
-    x, b, at, layer = company.x, company.row, company.at, company.trial.fresh()
-    early, state, position = until(layer, x, company.cut[:at])
+    x, b, at, layer = reference.x, reference.row, reference.at, reference.trial.fresh()
+    early, state, position = until(layer, x, reference.cut[:at])
     fresh = layer.start(1, device=x.device, dtype=x.dtype)
     state = put_rows(state, torch.tensor([b], device=x.device), fresh)
     position[b] = 0
     after = x.clone()
-    after[b] = company.trial.inputs(company.batch, x.shape[1], other=1)[b]
-    later = streamed(layer, after, company.cut[at:], state, position)
-    alone = tuple((chunk[b],) for chunk in company.cut[at:])
-    new = streamed(company.trial.fresh(), after[b : b + 1], alone)[0]
-    company.same(later[b], new, f"after its reset before chunk {at}", b)
-    for i, expected in enumerate(company.online):
+    after[b] = reference.trial.inputs(reference.batch, x.shape[1], other=1)[b]
+    later = streamed(layer, after, reference.cut[at:], state, position)
+    alone = tuple((chunk[b],) for chunk in reference.cut[at:])
+    new = streamed(reference.trial.fresh(), after[b : b + 1], alone)[0]
+    reference.same(later[b], new, f"after its reset before chunk {at}", b)
+    for i, expected in enumerate(reference.online):
         if i != b:
             went_on = torch.cat([early[i], later[i]])
-            company.same(went_on, expected, f"beside row {b}, reset before chunk {at}", i)
+            reference.same(went_on, expected, f"beside row {b}, reset before chunk {at}", i)

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import torch
 
-from nearfuture.laws.broken import Violation
-from nearfuture.laws.drawing import partitions
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import partitions
 from nearfuture.laws.stream import (
     Partition,
     advance,
     at_once,
+    described,
     lengths_of,
     rows,
     single_frames,
-    told,
+    started,
     whole,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.laws.violation import Violation
 
 
 @law(7, "emission schedule", streaming=False)
-def emission_schedule(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def emission_schedule(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 7: after n input frames exactly `emitted(n)` outputs exist, at the end `total(n)`.
 
     For every n up to enough for all edges, one frame at a time and in one chunk, and for drawn
@@ -51,12 +48,12 @@ def emission_schedule(
             )
     every = range(trial.frames + 1)
     streams = not trial.refuses_to_stream()
-    trial.hold(
+    trial.check(
         lambda cut: _on_time(trial, cut, streams),
-        obvious=[single_frames(every), at_once(every)] if streams else [at_once(every)],
+        explicit=[single_frames(every), at_once(every)] if streams else [at_once(every)],
         drawn=partitions(trial.frames),
         examples=examples,
-        told=told,
+        describe=described,
     )
 
 
@@ -68,7 +65,7 @@ def _on_time(trial: Trial, cut: Partition, streams: bool) -> None:
     if not streams:
         return
     layer = trial.fresh()
-    state = layer.start(len(lengths), device=x.device, dtype=x.dtype)
+    state = started(layer, x)
     emitted = [0] * len(lengths)
     read = [0] * len(lengths)
     for chunk, (new, after) in zip(cut, advance(layer, x, cut, state), strict=True):

@@ -9,18 +9,19 @@ import torch
 from hypothesis import strategies as st
 from torch import Tensor
 
-from nearfuture.laws.broken import same
-from nearfuture.laws.drawing import interrupted
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import interrupted
 from nearfuture.laws.stream import (
     Partition,
+    described,
     lengths_of,
+    started,
     streamed,
-    told,
     until,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
-from nearfuture.layers import State, StreamingLayer
+from nearfuture.laws.violation import same
+from nearfuture.layers import State
 from nearfuture.layers.state import (
     batch_size,
     clone,
@@ -46,21 +47,17 @@ def _everyone(state: State) -> Tensor:
     return torch.arange(batch_size(state), device=flatten(state)[0].device)
 
 
-class _Interrupted(NamedTuple):
+class _SnapshotCase(NamedTuple):
     cut: Partition
     at: int
     way: str
 
     def __str__(self) -> str:
-        return f"{told(self.cut)}, saved by {self.way} before chunk {self.at}"
+        return f"{described(self.cut)}, saved by {self.way} before chunk {self.at}"
 
 
 @law(6, "snapshot round trip")
-def snapshot_round_trip(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def snapshot_round_trip(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 6: a snapshot in memory or in bytes continues bit for bit where the stream was.
 
     Neither going on nor overwriting the original changes a snapshot, and a step changes nothing in
@@ -75,25 +72,25 @@ def snapshot_round_trip(
     >>> from nearfuture.layers import LSTM
     >>> snapshot_round_trip(LSTM(2, 3))
     """
-    trial.hold(
+    trial.check(
         lambda case: _survives(trial, case),
-        obvious=[_Interrupted(((2, 0), (4, 1), (trial.frames, 1)), 2, way) for way in _WAYS],
+        explicit=[_SnapshotCase(((2, 0), (4, 1), (trial.frames, 1)), 2, way) for way in _WAYS],
         drawn=st.tuples(interrupted(trial.frames), st.sampled_from(list(_WAYS))).map(
-            lambda drawn: _Interrupted(*drawn[0], drawn[1])
+            lambda drawn: _SnapshotCase(*drawn[0], drawn[1])
         ),
         examples=examples,
-        told=str,
+        describe=str,
     )
 
 
-def _survives(trial: Trial, case: _Interrupted) -> None:
+def _survives(trial: Trial, case: _SnapshotCase) -> None:
     cut, at, way = case
     lengths = lengths_of(cut)
     x = trial.inputs(len(lengths), max(lengths))
     layer = trial.fresh()
     _, state, position = until(layer, x, cut[:at])
     truth = [leaf.clone() for leaf in flatten(state)]
-    start, untouched = (_start(trial.fresh(), x) for _ in range(2))
+    start, untouched = (started(trial.fresh(), x) for _ in range(2))
     snapshot = _WAYS[way](state, start)
     _unchanged(start, flatten(untouched), f"{way} writes into its argument")
     expected = streamed(layer, x, cut[at:], state, position)
@@ -105,10 +102,6 @@ def _survives(trial: Trial, case: _Interrupted) -> None:
     for b, (got, never) in enumerate(zip(continued, expected, strict=True)):
         names = ("restored", "uninterrupted")
         same(got, never, names=names, where=f"row {b}, ", tolerance=0)
-
-
-def _start(layer: StreamingLayer, x: Tensor) -> State:
-    return layer.start(x.shape[0], device=x.device, dtype=x.dtype)
 
 
 def _unchanged(state: State, truth: list[Tensor], what: str) -> None:

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from nearfuture.laws.broken import same
-from nearfuture.laws.drawing import partitions
 from nearfuture.laws.law import law
+from nearfuture.laws.strategies import partitions
 from nearfuture.laws.stream import (
     Partition,
     at_once,
+    described,
     lengths_of,
     single_frames,
-    told,
     until,
 )
 from nearfuture.laws.trial import EXAMPLES, Trial
+from nearfuture.laws.violation import same
 from nearfuture.layers.state import flatten
 
 
 @law(2, "state is partition-free")
-def partition_free_state(
-    trial: Trial,
-    *,
-    examples: int = EXAMPLES,
-) -> None:
+def partition_free_state(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 2: leaf by leaf the state after n inputs is the same, however they were cut.
 
     All of every leaf is compared, so what lies beyond a count must not differ either. Integers are
@@ -38,7 +34,7 @@ def partition_free_state(
     >>> partition_free_state(Convolution(2, 3, left=3, right=2, stride=2))
     """
 
-    def obeys(cut: Partition) -> None:
+    def test(cut: Partition) -> None:
         lengths = lengths_of(cut)
         x = trial.inputs(len(lengths), max(lengths))
         expected = flatten(until(trial.fresh(), x, single_frames(lengths))[1])
@@ -48,10 +44,10 @@ def partition_free_state(
                 where = f"tensor {i} of the state, row {b}, "
                 same(here[b], there[b], names=("so", "in single frames"), where=where)
 
-    trial.hold(
-        obeys,
-        obvious=[at_once(n) for n in ((3, 1, 0), (trial.frames, 2, 1))],
+    trial.check(
+        test,
+        explicit=[at_once(n) for n in ((3, 1, 0), (trial.frames, 2, 1))],
         drawn=partitions(trial.frames),
         examples=examples,
-        told=told,
+        describe=described,
     )

@@ -1,4 +1,4 @@
-"""What the laws do to a layer: copy it, feed it whole, feed it in chunks.
+"""Running a layer: a copy of it over whole sequences, and over chunks.
 
 Shapes: `B` batch, `T` frames, `C` frames of a chunk, `D` features.
 """
@@ -14,27 +14,28 @@ import torch
 from torch import Tensor, nn
 
 from nearfuture.error import NearfutureError
-from nearfuture.laws.broken import Violation
+from nearfuture.laws.violation import Violation
 from nearfuture.layers import State, StreamingLayer
 
-Source: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
+LayerOrFactory: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
 """A layer, which the laws copy, or a function that makes a freshly initialised one."""
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]
 """`partition[k][b]` is how many frames row `b` gets in chunk `k`."""
 
 
-def prepare(layer: Source, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
-    """A layer the law may do anything with: a copy, in eval mode, of this dtype.
+def prepare(layer: LayerOrFactory, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
+    """Copy or make a layer, in eval mode and of this dtype.
 
     Raises:
-        NearfutureError: for what is no `StreamingLayer` and makes none.
+        NearfutureError: for anything but a `StreamingLayer` or a function that makes one.
     """
     if isinstance(layer, nn.Module) and not isinstance(layer, StreamingLayer):
         raise _no_streaming_layer(layer)
     if not callable(layer):
         raise NearfutureError(
-            f"{layer!r} is neither a StreamingLayer nor a function that makes one"
+            f"{layer!r} is neither a StreamingLayer nor a function that makes one",
+            parameter="layer",
         )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -46,13 +47,16 @@ def prepare(layer: Source, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
 
 def _no_streaming_layer(made: object) -> NearfutureError:
     return NearfutureError(
-        f"{type(made).__name__} is no StreamingLayer: the laws judge forward, start, step and "
-        f"finish; a module that treats each frame by itself becomes one with Pointwise"
+        f"{type(made).__name__} is no StreamingLayer: the laws test forward, start, step and "
+        f"finish; a module that treats each frame by itself becomes one with Pointwise",
+        parameter="layer",
     )
 
 
-def variants(layer: Source, *, count: int, seed: int, dtype: torch.dtype) -> list[StreamingLayer]:
-    """Layers that differ in their initialisation; a given layer comes first as it is."""
+def variants(
+    layer: LayerOrFactory, *, count: int, seed: int, dtype: torch.dtype
+) -> list[StreamingLayer]:
+    """Layers that differ in their initialisation; a layer that exists comes first, unchanged."""
     made = [prepare(layer, seed=seed + i, dtype=dtype) for i in range(count)]
     if isinstance(layer, StreamingLayer):
         for i, other in enumerate(made[1:]):
@@ -66,23 +70,22 @@ def variants(layer: Source, *, count: int, seed: int, dtype: torch.dtype) -> lis
 
 
 def inputs(layer: StreamingLayer, batch: int, frames: int, *, seed: int) -> Tensor:
-    """Standard normal (B, T, D) in the layer's dtype; the first of its parameters decides."""
+    """Standard normal values (B, T, D) in the layer's dtype and on its device."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(batch, frames, layer.input_size, generator=generator, dtype=torch.float64)
-    weights = [p for p in (*layer.parameters(), *layer.buffers()) if p.is_floating_point()]
-    return x.to(weights[0]) if weights else x
+    return x if layer.dtype is None else x.to(layer.new_zeros(0))
 
 
 def lengths_of(partition: Partition, batch: int | None = None) -> list[int]:
-    """How many frames each row gets in all; `batch` matters where there is no chunk."""
+    """The frames that each row gets in all; a partition without chunks needs `batch`."""
     rows = len(partition[0]) if batch is None else batch
     return [sum(chunk[b] for chunk in partition) for b in range(rows)]
 
 
-def told(partition: Partition) -> str:
-    """A partition in words.
+def described(partition: Partition) -> str:
+    """Describe a partition in words.
 
-    >>> told(((1, 2), (0, 3))), told(((5,),))
+    >>> described(((1, 2), (0, 3))), described(((5,),))
     ('in chunks of [(1, 2), (0, 3)] frames', 'in chunks of [5] frames')
     """
     lengths = lengths_of(partition)
@@ -110,15 +113,20 @@ def at_once(lengths: Sequence[int]) -> Partition:
 def whole(
     layer: StreamingLayer, x: Tensor, lengths: Sequence[int], *, gradients: bool = False
 ) -> list[Tensor]:
-    """Every row's valid outputs (T', E) of one `forward`."""
+    """Run `forward` once; return every row's valid outputs (T', E)."""
     counts = torch.tensor(lengths, device=x.device)
     with torch.set_grad_enabled(gradients):
         y, n = layer(x, counts)
     return rows(layer, y, n)
 
 
+def started(layer: StreamingLayer, x: Tensor) -> State:
+    """The state before the first frame of a batch."""
+    return layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+
+
 def rows(layer: StreamingLayer, y: Tensor, n: Tensor) -> list[Tensor]:
-    """A batch as rows of valid frames, after a look at what every output must be like."""
+    """Split a batch into rows of valid frames, and check shapes, lengths and padding."""
     if n.dtype != torch.int64 or n.shape != y.shape[:1] or y.shape[2] != layer.output_size:
         raise Violation(
             f"outputs are (B, T, {layer.output_size}) with int64 lengths (B,), not "
@@ -151,8 +159,7 @@ def advance(
     What lies past a row's frames in a chunk is NaN, and a chunk of an odd number of frames is one
     frame wider than any row needs.
     """
-    if state is None:
-        state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    state = started(layer, x) if state is None else state
     read = list(position or [0] * x.shape[0])
     for chunk in partition:
         piece = x.new_full((x.shape[0], max(chunk) + sum(chunk) % 2, x.shape[2]), math.nan)
@@ -167,8 +174,8 @@ def advance(
 def until(
     layer: StreamingLayer, x: Tensor, partition: Partition
 ) -> tuple[list[Tensor], State, list[int]]:
-    """Every row's outputs so far, the state, and the frames read, after some chunks."""
-    state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    """Feed some chunks; return every row's outputs so far, the state, and the frames read."""
+    state = started(layer, x)
     outputs = [x.new_zeros(0, layer.output_size)] * x.shape[0]
     for new, after in advance(layer, x, partition, state):
         outputs = [torch.cat(pair) for pair in zip(outputs, new, strict=True)]
@@ -185,9 +192,8 @@ def streamed(
     *,
     gradients: bool = False,
 ) -> list[Tensor]:
-    """Every row's valid outputs (T', E), fed in chunks and finished; from a state, if given."""
-    if state is None:
-        state = layer.start(x.shape[0], device=x.device, dtype=x.dtype)
+    """Feed chunks to a new stream or to `state`, and finish; return every row's outputs (T', E)."""
+    state = started(layer, x) if state is None else state
     pieces: list[list[Tensor]] = []
     for new, after in advance(layer, x, partition, state, position, gradients=gradients):
         pieces.append(new)

@@ -20,13 +20,13 @@ from torch import Tensor
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NotStreamable
-from nearfuture.laws.broken import LawBroken, Violation
-from nearfuture.laws.drawing import smallest
-from nearfuture.laws.stream import Source, inputs, prepare
+from nearfuture.laws.strategies import smallest
+from nearfuture.laws.stream import LayerOrFactory, inputs, prepare
+from nearfuture.laws.violation import LawBroken, Violation
 from nearfuture.layers import StreamingLayer
 
 EXAMPLES = 6
-"""Cases that a law draws, after the obvious ones, unless it is told otherwise."""
+"""Cases that a law draws, besides the explicit ones, by default."""
 
 _HOOKS = frozenset(
     name
@@ -36,7 +36,7 @@ _HOOKS = frozenset(
 """Where torch keeps the hooks of every module."""
 
 _TO_SHRINK = 60
-"""Cases drawn in search of a smaller one, once an obvious one has failed."""
+"""Cases drawn in search of a smaller one, once an explicit one has failed."""
 
 Case = TypeVar("Case")
 
@@ -71,7 +71,7 @@ class Trial:
 
     Args:
         law: its number and name.
-        judge: the function, to say how to call it again.
+        check: the function, to say how to call it again.
         layer: a layer, or a function that makes one.
         seed: of weights (where they are made here), inputs and cases.
         dtype: of weights and inputs.
@@ -81,8 +81,8 @@ class Trial:
     def __init__(
         self,
         law: str,
-        judge: Callable[..., None],
-        layer: Source,
+        check: Callable[..., None],
+        layer: LayerOrFactory,
         *,
         seed: int,
         dtype: torch.dtype,
@@ -92,30 +92,30 @@ class Trial:
         self.source = layer
         self.seed = seed
         self.dtype = dtype
-        self.subject = prepare(layer, seed=seed, dtype=dtype)
-        self.field = self.subject.field
+        self.layer = prepare(layer, seed=seed, dtype=dtype)
+        self.field = self.layer.field
         self.frames = max(16, enough_frames(self.field))
-        self.again = _call(judge, {"seed": seed, "dtype": dtype, **options})
+        self.again = _call(check, {"seed": seed, "dtype": dtype, **options})
         self._inputs: dict[int, Tensor] = {}
         # Frozen declarations and torch's empty dictionaries of hooks would take longer to copy than
         # the weights. Whatever else is empty, a layer may fill.
         self._shared = {
             id(value): value
-            for part in self.subject.modules()
+            for part in self.layer.modules()
             for name, value in vars(part).items()
             if isinstance(value, ReceptiveField) or (name in _HOOKS and not value)
         }
 
     def fresh(self) -> StreamingLayer:
-        """A copy that nothing has run on, so that every case is judged by itself."""
-        return copy.deepcopy(self.subject, dict(self._shared))
+        """Copy the layer, so that no case depends on the one before."""
+        return copy.deepcopy(self.layer, dict(self._shared))
 
     def inputs(self, batch: int, frames: int, *, other: int = 0) -> Tensor:
         """(B, T, D), the beginning of the same values whatever B and T; `other` values if not 0."""
         have = self._inputs.get(other)
         if have is None or have.shape[0] < batch or have.shape[1] < frames:
             shape = (max(batch, 4), max(frames, 8 * self.frames, 300))
-            have = inputs(self.subject, *shape, seed=self.seed + other)
+            have = inputs(self.layer, *shape, seed=self.seed + other)
             self._inputs[other] = have
         return have[:batch, :frames]
 
@@ -131,13 +131,13 @@ class Trial:
         refuses = isinstance(raised, NotStreamable)
         reads_everything = math.isinf(self.field.right)
         if reads_everything and not refuses:
-            but = f"raises {_said(raised)} instead of" if raised else "does not raise"
+            but = f"raises {_first_line(raised)} instead of" if raised else "does not raise"
             fault = f"right = inf is declared, but start() {but} NotStreamable"
             raise self.broken(fault) from raised
         if raised and refuses and not reads_everything:
             declared = f"right = {self.field.right} is declared"
             raise self.broken(
-                f"{declared}, but start() refuses to stream ({_said(raised)})"
+                f"{declared}, but start() refuses to stream ({_first_line(raised)})"
             ) from raised
         return refuses
 
@@ -145,73 +145,75 @@ class Trial:
         """The error of this law."""
         return LawBroken(self.law, where, self.again, fault)
 
-    def hold(
+    def check(
         self,
-        obeys: Callable[[Case], None],
+        test: Callable[[Case], None],
         *,
-        obvious: Iterable[Case],
+        explicit: Iterable[Case],
         drawn: SearchStrategy[Case],
         examples: int,
-        told: Callable[[Case], str],
+        describe: Callable[[Case], str],
     ) -> None:
-        """Try the obvious cases, then drawn ones; report the smallest that raises.
+        """Try the explicit cases, then drawn ones; report the smallest that raises.
 
         Args:
-            obeys: raises a `Violation` where a case breaks the law. Whatever else it raises comes
+            test: raises a `Violation` where a case breaks the law. Whatever else it raises comes
                 from the layer, which then breaks the law as well.
-            obvious: cheap cases, in which most faults show at once.
+            explicit: cheap cases, in which most faults show at once.
             drawn: all cases.
             examples: how many of them.
-            told: a case in words.
+            describe: a case in words.
         """
 
         def violation(case: Case) -> Violation | None:
-            return self._violation(lambda: obeys(case))
+            return self._violation(lambda: test(case))
 
-        plain = next((case for case in obvious if violation(case)), None)
+        plain = next((case for case in explicit if violation(case)), None)
         if plain is not None:
             examples = max(examples, _TO_SHRINK)
         case = plain
         if examples > 0:
-            found = smallest(drawn, lambda c: bool(violation(c)), seed=self.seed, examples=examples)
-            case = plain if found is None else found
+            drawn_case = smallest(
+                drawn, lambda c: bool(violation(c)), seed=self.seed, examples=examples
+            )
+            case = plain if drawn_case is None else drawn_case
         if case is None:
             return
         broken = violation(case) or Violation(
             "differs from one call to the next: there is hidden state"
         )
-        raise self.broken(f"{told(case)}, {broken}", str(broken)) from broken.__cause__
+        raise self.broken(f"{describe(case)}, {broken}", str(broken)) from broken.__cause__
 
-    def once(self, obeys: Callable[[], None]) -> None:
+    def check_once(self, test: Callable[[], None]) -> None:
         """Judge what there are no cases of."""
-        broken = self._violation(obeys)
+        broken = self._violation(test)
         if broken:
             raise self.broken(str(broken)) from broken.__cause__
 
-    def _violation(self, obeys: Callable[[], None]) -> Violation | None:
+    def _violation(self, test: Callable[[], None]) -> Violation | None:
         """What is wrong, with the same random numbers for a layer that draws some."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             try:
-                obeys()
-            except Violation as found:
-                return found
+                test()
+            except Violation as violation:
+                return violation
             except Exception as error:
-                raised = Violation(f"the layer raises {_said(error)}")
+                raised = Violation(f"the layer raises {_first_line(error)}")
                 raised.__cause__ = error
                 return raised
         return None
 
 
-def _said(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 
-def _call(judge: Callable[..., None], options: dict[str, object]) -> str:
+def _call(check: Callable[..., None], options: dict[str, object]) -> str:
     """The call as one would type it: the seed, and what is not as it is by default."""
-    parameters = inspect.signature(judge).parameters
+    parameters = inspect.signature(check).parameters
     shown = ["layer"]
     for name, value in options.items():
         if name == "seed" or value != parameters[name].default:
             shown.append(f"{name}={value!r}")
-    return f"nearfuture.laws.{judge.__name__}({', '.join(shown)})"
+    return f"nearfuture.laws.{check.__name__}({', '.join(shown)})"

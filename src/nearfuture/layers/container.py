@@ -65,7 +65,7 @@ class Serial(StreamingLayer):
         return x, lengths
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
-        like = self.zeros(0, device=device, dtype=dtype)
+        like = self.new_zeros(0, device=device, dtype=dtype)
         return tuple(
             layer.start(batch_size, device=like.device, dtype=like.dtype) for layer in self
         )
@@ -134,7 +134,7 @@ class Residual(StreamingLayer):
         return mask(x, lengths) + y, n
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
-        like = self.zeros(0, device=device, dtype=dtype)
+        like = self.new_zeros(0, device=device, dtype=dtype)
         inner = self.inner.start(batch_size, device=like.device, dtype=like.dtype)
         waiting = like.new_zeros(batch_size, int(self.field.right), self.input_size)
         count = torch.zeros(batch_size, dtype=torch.int64, device=waiting.device)

@@ -72,7 +72,7 @@ class StreamingLayer(nn.Module, ABC):
         weight = self._first_weight()
         return None if weight is None else weight.dtype
 
-    def zeros(self, *shape: int, device: Device = None, dtype: DType = None) -> Tensor:
+    def new_zeros(self, *shape: int, device: Device = None, dtype: DType = None) -> Tensor:
         """Zeros of the layer's own dtype and on the device of its weights by default."""
         weight = self._first_weight()
         if device is None and weight is not None:
@@ -104,7 +104,7 @@ class Framewise(StreamingLayer):
         self.field = ReceptiveField()
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
-        return self.zeros(batch_size, 0, self.input_size, device=device, dtype=dtype)
+        return self.new_zeros(batch_size, 0, self.input_size, device=device, dtype=dtype)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         return *self(x, lengths), state

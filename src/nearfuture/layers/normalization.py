@@ -229,7 +229,7 @@ class CumulativeLayerNorm(StreamingLayer):
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         # They grow for hours, and σ² = E[x²] - μ² cancels where values lie far from 0.
-        sums = self.zeros(batch_size, 2, device=device, dtype=torch.float64)
+        sums = self.new_zeros(batch_size, 2, device=device, dtype=torch.float64)
         return sums, torch.zeros(batch_size, dtype=torch.int64, device=sums.device)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:

@@ -129,7 +129,7 @@ class Recurrent(StreamingLayer):
         return plain
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
-        return self.zeros(batch_size, self.output_size, device=device, dtype=dtype)
+        return self.new_zeros(batch_size, self.output_size, device=device, dtype=dtype)
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         if self.norm is not None:

@@ -78,7 +78,7 @@ class Windowed(StreamingLayer):
         return mask(self.slide(frames), count), count
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
-        frames = self.zeros(
+        frames = self.new_zeros(
             batch_size, self.kernel - 1, self.input_size, device=device, dtype=dtype
         )
         begun = self.left if self.padded else 0

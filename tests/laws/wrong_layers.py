@@ -1,6 +1,6 @@
-"""Law 12: the laws can fail. A zoo of wrong layers, each with the laws that reject it.
+"""Law 12: the laws can fail. A table of wrong layers, each with the laws that reject it.
 
-The first law that an animal names is the first that catches it, in the order of the laws. The table
+The first law that a layer names is the first that catches it, in the order of the laws. The table
 in `docs/laws.md` is made from this file by `python -m tests.laws.page --write`.
 """
 
@@ -26,32 +26,32 @@ from nearfuture.layers import (
 from nearfuture.layers.ragged import mask
 from nearfuture.layers.state import flatten
 
-Animal = Callable[[], StreamingLayer]
+WrongLayer = Callable[[], StreamingLayer]
 Currency = tuple[Tensor, Tensor]
 Step = tuple[Tensor, Tensor, State]
 
-ZOO: dict[str, tuple[Animal, tuple[laws.Law, ...]]] = {}
+WRONG_LAYERS: dict[str, tuple[WrongLayer, tuple[laws.Law, ...]]] = {}
 
 
-def caught_by(*named: laws.Law) -> Callable[[Animal], Animal]:
-    """Put an animal into the zoo."""
+def caught_by(*named: laws.Law) -> Callable[[WrongLayer], WrongLayer]:
+    """Add a layer to the table, with the laws that reject it."""
 
-    def into_the_zoo(animal: Animal) -> Animal:
-        ZOO[animal.__name__] = animal, named
-        return animal
+    def added(layer: WrongLayer) -> WrongLayer:
+        WRONG_LAYERS[layer.__name__] = layer, named
+        return layer
 
-    return into_the_zoo
+    return added
 
 
 class Frames(Pointwise):
-    """What is right about most animals: two features in, the same two out."""
+    """What is right about most layers: two features in, the same two out."""
 
     def __init__(self) -> None:
         super().__init__(nn.Identity(), 2)
 
 
 class Cell(GRU):
-    """A GRU of the size that the animals have."""
+    """A GRU of the size that the layers have."""
 
     def __init__(self) -> None:
         super().__init__(2, 3)
@@ -638,14 +638,14 @@ class SquaresFarFromZero(Frames):
 
 @functools.cache
 def verdicts(name: str) -> dict[str, laws.LawBroken]:
-    """What the laws say of an animal: all up to the first that it breaks, and those it names."""
-    animal, named = ZOO[name]
+    """What the laws say of a layer: all up to the first that it breaks, and those it names."""
+    layer, named = WRONG_LAYERS[name]
     said: dict[str, laws.LawBroken] = {}
     for law in laws.ALL:
         if said and law not in named:
             continue
         try:
-            law(animal)
+            law(layer)
         except laws.LawBroken as broken:
             said[law.__name__] = broken
     return said

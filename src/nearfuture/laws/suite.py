@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import torch
 
-from nearfuture.laws.broken import LawBroken
 from nearfuture.laws.field import declared_is_measured
 from nearfuture.laws.gradients import gradients_agree
 from nearfuture.laws.law import Law
@@ -18,7 +17,8 @@ from nearfuture.laws.rows import rows_are_strangers
 from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
-from nearfuture.laws.stream import Source
+from nearfuture.laws.stream import LayerOrFactory
+from nearfuture.laws.violation import LawBroken
 
 ALL: tuple[Law, ...] = (
     any_partition,
@@ -38,7 +38,7 @@ on a zoo of wrong layers."""
 
 
 def check(
-    layer: Source,
+    layer: LayerOrFactory,
     laws: Sequence[Law] = ALL,
     *,
     seed: int = 0,

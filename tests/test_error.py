@@ -6,9 +6,9 @@ import pickle
 import pytest
 
 from nearfuture.audio import AudioError
-from nearfuture.error import NearfutureError, NotStreamable
+from nearfuture.error import MissingDependency, NearfutureError, NotStreamable
 from nearfuture.runtime.scheduler.load import Busy
-from nearfuture.serving.limits import Refused
+from nearfuture.serving.errors import RequestError
 from tests.errors import refuses
 
 ERRORS = [
@@ -17,7 +17,8 @@ ERRORS = [
     NotStreamable("it reads the whole sequence"),
     AudioError("a.wav is empty", parameter="path"),
     Busy(streams=4, max_streams=4, load=0.5, limit=0.8),
-    Refused("too_long", "3 s are too long"),
+    RequestError("too_long", "3 s are too long"),
+    MissingDependency("a plot", "matplotlib", "pip install matplotlib"),
 ]
 
 

@@ -61,6 +61,27 @@ def _restore(error: type[NearfutureError], arguments: tuple[Any, ...]) -> Nearfu
     return error.__new__(error, *arguments)
 
 
+class MissingDependency(NearfutureError):  # noqa: N818 - what it says, not that it failed
+    """A feature needs a package that the base install leaves out.
+
+    Args:
+        feature: What needs it, such as "a plot".
+        package: The name of the package.
+        install: The command that installs it.
+
+    >>> print(MissingDependency("a file", "av", "pip install av"))
+    a file needs av, which the base install leaves out; install it with: pip install av
+    """
+
+    code = "missing_dependency"
+
+    def __init__(self, feature: str, package: str | None, install: str) -> None:
+        super().__init__(
+            f"{feature} needs {package}, which the base install leaves out; install it with: "
+            f"{install}"
+        )
+
+
 class NotStreamable(NearfutureError):  # noqa: N818 - what it says, not that it failed
     """A layer needs the whole sequence before it can compute its first output."""
 

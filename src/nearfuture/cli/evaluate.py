@@ -13,7 +13,7 @@ from rich.text import Text
 from nearfuture.cli.console import Console
 from nearfuture.cli.dataset import evenly_spaced, warn_skipped
 from nearfuture.cli.results import check_writable
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.data import Cut
@@ -75,12 +75,7 @@ class EvaluationOutput:
                 parameter="plot",
             )
         if self.plot is not None and find_spec("matplotlib") is None:
-            raise NearfutureError(
-                "`plot` needs matplotlib, which the base install leaves out; install it with: "
-                "pip install matplotlib",
-                code="missing_dependency",
-                parameter="plot",
-            )
+            raise MissingDependency("`plot`", "matplotlib", "pip install matplotlib")
 
 
 def evaluate(

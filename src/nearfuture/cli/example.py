@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nearfuture.cli.extra import HOW_TO_TRAIN
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,11 +102,7 @@ def _import_torch(what: str) -> Any:
     try:
         import torch
     except ModuleNotFoundError as error:
-        raise NearfutureError(
-            f"{what} needs torch, which the base install leaves out; install it with: "
-            f"{HOW_TO_TRAIN}",
-            code="missing_dependency",
-        ) from error
+        raise MissingDependency(what, "torch", HOW_TO_TRAIN) from error
     return torch
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 from nearfuture.evaluation.bootstrap import ConfidenceInterval
 from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.summary import By, HeadMetrics, Summary
@@ -73,11 +73,7 @@ def plot_error_against_latency(
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise NearfutureError(
-            f"a plot needs {error.name}, which the base install leaves out; install it with: "
-            f"pip install matplotlib",
-            code="missing_dependency",
-        ) from error
+        raise MissingDependency("a plot", error.name, "pip install matplotlib") from error
 
     summaries = {name: evaluation.summary(by) for name, evaluation in evaluations.items()}
     figure = Figure(figsize=(7.0, 4.8), dpi=200, layout="constrained", facecolor="white")

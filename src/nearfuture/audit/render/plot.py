@@ -22,7 +22,7 @@ from nearfuture.audit.render.cells import (
     pooled,
 )
 from nearfuture.audit.report import Report
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,11 +58,7 @@ def plot(report: Report, axes: Axes | None = None) -> Axes:
         from matplotlib.patches import Patch
         from matplotlib.patheffects import withStroke
     except ModuleNotFoundError as error:
-        raise NearfutureError(
-            f"a plot needs {error.name}, which the base install leaves out; install it with: "
-            f"pip install matplotlib",
-            code="missing_dependency",
-        ) from error
+        raise MissingDependency("a plot", error.name, "pip install matplotlib") from error
 
     U, T = report.output_frames, report.input_frames
     kinds = cells(report)

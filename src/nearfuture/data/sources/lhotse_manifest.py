@@ -14,7 +14,7 @@ from typing import Any
 from nearfuture.data.cut import SPLITS, Cut, split_named
 from nearfuture.data.sources.builder import SourceBuilder, as_fields
 from nearfuture.data.sources.plain_text import check_pointer
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 
 CUTS = "cuts.jsonl.gz"
 """The file in which `nearfuture data import` writes a corpus."""
@@ -34,10 +34,8 @@ def import_lhotse() -> Any:
         with _without_warnings():
             import lhotse
     except ModuleNotFoundError as error:
-        raise NearfutureError(
-            f"manifests of Lhotse need {error.name}, which the base install leaves out; install it "
-            f"with: pip install 'nearfuture[train]'",
-            code="missing_dependency",
+        raise MissingDependency(
+            "a manifest of Lhotse", error.name, "pip install 'nearfuture[train]'"
         ) from error
     return lhotse
 

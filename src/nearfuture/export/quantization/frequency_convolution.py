@@ -83,6 +83,55 @@ class FrequencyConvolution:
         """Bands that a block reads."""
         return (self.block - 1) * self.strides[1] + self.kernel[3]
 
+    def weights(self, graph: onnx.GraphProto, folder: Path) -> NDArray[np.float32]:
+        """The weights of a block (K, N)."""
+        kernel = map_weight(graph, self.weight, self.kernel, folder)
+        outputs, channels, taps, bands = self.kernel
+        weights = np.zeros((self.reach, taps, channels, self.block, outputs), np.float32)
+        for j in range(self.block):
+            first = j * self.strides[1]
+            weights[first : first + bands, :, :, j] = kernel.transpose(3, 2, 1, 0)
+        return weights.reshape(-1, self.block * outputs)
+
+    def nodes(self, name: str) -> list[onnx.NodeProto]:
+        """The nodes that take the place of the convolution, with the constants of `name`."""
+        own = f"{self.output}.int8"
+        outputs, channels, taps, _ = self.kernel
+        step = self.block * self.strides[1]
+        top = (self.blocks - 1) * step + self.reach - self.padding[0] - self.size[1]
+        frames = self.strides[0] * np.arange(self.frames)[:, None] + np.arange(taps)
+        bands = step * np.arange(self.blocks)[:, None] + np.arange(self.reach)
+        nodes = [quantize_node(self.x, name, own)]
+        value = f"{own}.x"
+
+        def append(operation: str, values: Any = None, *more: str, **options: Any) -> None:
+            """Append a node whose second input is these values."""
+            nonlocal value
+            inputs, at = [value], f"{own}.{len(nodes)}"
+            if values is not None:
+                tensor = numpy_helper.from_array(np.asarray(values, np.int64).ravel())
+                inputs.append(f"{at}.values")
+                nodes.append(onnx.helper.make_node("Constant", [], inputs[1:], value=tensor))
+            inputs += more
+            nodes.append(onnx.helper.make_node(operation, inputs, [at], name=at, **options))
+            value = at
+
+        append("Gather", frames, axis=1)
+        append("Reshape", [-1, taps, channels, self.size[1]])
+        append("Transpose", perm=[0, 3, 1, 2])
+        append("Pad", [0, self.padding[0], 0, 0, 0, max(0, top), 0, 0], f"{name}.x_zero")
+        append("Gather", bands, axis=1)
+        append("Reshape", [-1, self.blocks, self.reach * taps * channels])
+        nodes.append(product_node(value, name, f"{own}.blocks", own))
+        value = f"{own}.blocks"
+        append("Reshape", [-1, self.frames, self.blocks * self.block, outputs])
+        append("Gather", np.arange(self.bands), axis=2)
+        if self.bias:
+            append("Add", None, self.bias)
+        append("Transpose", perm=[0, 3, 1, 2])
+        nodes[-1].output[0] = self.output
+        return nodes
+
 
 def frequency_convolutions(graph: onnx.GraphProto) -> list[FrequencyConvolution]:
     """The convolutions whose weights are as many as those of a large product.
@@ -127,61 +176,3 @@ def frequency_convolutions(graph: onnx.GraphProto) -> list[FrequencyConvolution]
             )
         )
     return convolutions
-
-
-def block_weights(
-    graph: onnx.GraphProto, convolution: FrequencyConvolution, folder: Path
-) -> NDArray[np.float32]:
-    """The weights of a block (K, N)."""
-    kernel = map_weight(graph, convolution.weight, convolution.kernel, folder)
-    outputs, channels, taps, bands = convolution.kernel
-    block = convolution.block
-    weight = np.zeros((convolution.reach, taps, channels, block, outputs), np.float32)
-    for j in range(block):
-        first = j * convolution.strides[1]
-        weight[first : first + bands, :, :, j] = kernel.transpose(3, 2, 1, 0)
-    return weight.reshape(-1, block * outputs)
-
-
-def convolution_nodes(convolution: FrequencyConvolution, name: str) -> list[onnx.NodeProto]:
-    """The nodes that take the place of a convolution, with the constants of `name`."""
-    own = f"{convolution.output}.int8"
-    outputs, channels, taps, _ = convolution.kernel
-    step = convolution.block * convolution.strides[1]
-    top = (
-        (convolution.blocks - 1) * step
-        + convolution.reach
-        - convolution.padding[0]
-        - convolution.size[1]
-    )
-    frames = convolution.strides[0] * np.arange(convolution.frames)[:, None] + np.arange(taps)
-    bands = step * np.arange(convolution.blocks)[:, None] + np.arange(convolution.reach)
-    nodes = [quantize_node(convolution.x, name, own)]
-    value = f"{own}.x"
-
-    def append(operation: str, values: Any = None, *more: str, **options: Any) -> None:
-        """Append a node whose second input is these values."""
-        nonlocal value
-        inputs, at = [value], f"{own}.{len(nodes)}"
-        if values is not None:
-            constant = numpy_helper.from_array(np.asarray(values, np.int64).ravel())
-            nodes.append(onnx.helper.make_node("Constant", [], [f"{at}.values"], value=constant))
-            inputs.append(f"{at}.values")
-        nodes.append(onnx.helper.make_node(operation, [*inputs, *more], [at], name=at, **options))
-        value = at
-
-    append("Gather", frames, axis=1)
-    append("Reshape", [-1, taps, channels, convolution.size[1]])
-    append("Transpose", perm=[0, 3, 1, 2])
-    append("Pad", [0, convolution.padding[0], 0, 0, 0, max(0, top), 0, 0], f"{name}.x_zero")
-    append("Gather", bands, axis=1)
-    append("Reshape", [-1, convolution.blocks, convolution.reach * taps * channels])
-    nodes.append(product_node(value, name, f"{own}.blocks", own))
-    value = f"{own}.blocks"
-    append("Reshape", [-1, convolution.frames, convolution.blocks * convolution.block, outputs])
-    append("Gather", np.arange(convolution.bands), axis=2)
-    if convolution.bias:
-        append("Add", None, convolution.bias)
-    append("Transpose", perm=[0, 3, 1, 2])
-    nodes[-1].output[0] = convolution.output
-    return nodes

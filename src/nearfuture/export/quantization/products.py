@@ -41,6 +41,12 @@ class Product:
     absorbed: onnx.NodeProto | None
     shape: tuple[int, int]
 
+    def weights(self, graph: onnx.GraphProto, folder: Path) -> NDArray[np.float32]:
+        """The weight (K, N)."""
+        if not self.transposed:
+            return map_weight(graph, self.weight, self.shape, folder)
+        return map_weight(graph, self.weight, self.shape[::-1], folder).T
+
 
 def products(graph: onnx.GraphProto, large: int = LARGE) -> list[Product]:
     """Find the large products of a graph, but for those of the features: what a Log reads.
@@ -144,13 +150,6 @@ def map_weight(
     return np.memmap(
         folder / place["location"], np.float32, "r", offset=int(place["offset"]), shape=shape
     )
-
-
-def read_weight(graph: onnx.GraphProto, product: Product, folder: Path) -> NDArray[np.float32]:
-    """The weight (K, N) of a product."""
-    if not product.transposed:
-        return map_weight(graph, product.weight, product.shape, folder)
-    return map_weight(graph, product.weight, product.shape[::-1], folder).T
 
 
 def _place(graph: onnx.GraphProto, weight: str) -> dict[str, str]:

@@ -9,20 +9,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
 import onnx
-from numpy.typing import NDArray
 
 from nearfuture.export.graphs.weights import WeightFile, write_graphs
 from nearfuture.export.quantization.frequency_convolution import (
     FrequencyConvolution,
-    block_weights,
-    convolution_nodes,
     frequency_convolutions,
 )
 from nearfuture.export.quantization.int4 import int4_constants, int4_nodes
 from nearfuture.export.quantization.int8 import int8_constants, int8_nodes
-from nearfuture.export.quantization.products import Product, products, read_weight, weight_key
+from nearfuture.export.quantization.products import Product, products, weight_key
 from nearfuture.runtime import StoredFile
 from nearfuture.runtime.precision import graph_name
 
@@ -74,11 +70,11 @@ def write_quantized_graphs(
         keys = [weight_key(model.graph, operation.weight) for operation in operations]
         for operation, key in zip(operations, keys, strict=True):
             if key not in constants:
-                name, weight = f"product.{len(constants)}", _weight(model.graph, operation, folder)
+                name, values = f"product.{len(constants)}", operation.weights(model.graph, folder)
                 constants[key] = (
-                    int8_constants(name, weight, ranges[key])
+                    int8_constants(name, values, ranges[key])
                     if precision == "int8"
-                    else int4_constants(name, weight)
+                    else int4_constants(name, values)
                 )
                 weights.take(constants[key])
         nodes = {
@@ -98,16 +94,10 @@ def write_quantized_graphs(
     return files
 
 
-def _weight(graph: onnx.GraphProto, operation: Operation, folder: Path) -> NDArray[np.float32]:
-    if isinstance(operation, FrequencyConvolution):
-        return block_weights(graph, operation, folder)
-    return read_weight(graph, operation, folder)
-
-
 def _nodes(operation: Operation, name: str, precision: str) -> list[onnx.NodeProto]:
     """The nodes that take the place of an operation, with the constants of `name`."""
     if isinstance(operation, FrequencyConvolution):
-        return convolution_nodes(operation, name)
+        return operation.nodes(name)
     return int8_nodes(operation, name) if precision == "int8" else int4_nodes(operation, name)
 
 

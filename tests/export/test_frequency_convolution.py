@@ -12,8 +12,6 @@ from torch.nn import functional as F
 
 from nearfuture.export.quantization.frequency_convolution import (
     FrequencyConvolution,
-    block_weights,
-    convolution_nodes,
     frequency_convolutions,
 )
 from nearfuture.export.quantization.int8 import int8_constants
@@ -65,7 +63,7 @@ def test_blocks_of_bands_give_the_sums_of_the_convolution(case: str, tmp_path: P
     x = np.random.default_rng(1).uniform(-1.1, 1.1, (3, *CASES[case][1])).astype(np.float32)
     loudness = np.linspace(0.1, 1, convolution.kernel[1], dtype=np.float32)
     x = x[:, :, None] * loudness[:, None]
-    constants = int8_constants("p", block_weights(graph, convolution, tmp_path), 1.0)
+    constants = int8_constants("p", convolution.weights(graph, tmp_path), 1.0)
     found = run(convolution, [*constants, *graph.initializer[2:]], x)
 
     values = {tensor.name: numpy_helper.to_array(tensor) for tensor in constants}
@@ -92,7 +90,7 @@ def run(
     convolution: FrequencyConvolution, constants: list[onnx.TensorProto], x: np.ndarray
 ) -> np.ndarray:
     made = helper.make_graph(
-        convolution_nodes(convolution, "p"),
+        convolution.nodes("p"),
         "g",
         [helper.make_tensor_value_info("x", 1, ["batch", *x.shape[1:]])],
         [helper.make_tensor_value_info("y", 1, None)],

@@ -35,8 +35,6 @@ LEARNING_ONLY = {"torch", "lhotse", "onnx", "onnxscript", "safetensors", "scipy"
 NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "client", "evaluation"}
 INSIDE_FUNCTIONS = {"audit", "cli"}
 PURE = {"budget", "text"}
-# Class names that two folders still define.
-SHARED = {"Batch", "Finding", "Limits", "Report"}
 
 
 def home(name: str) -> str:
@@ -213,7 +211,7 @@ def test_a_file_that_imports_through_the_face_of_its_own_folder_is_in_a_circle(
 
 
 def test_one_noun_is_one_class() -> None:
-    assert shared_class_names(SOURCE).keys() <= SHARED
+    assert shared_class_names(SOURCE) == {}
 
 
 def test_a_class_name_that_two_files_define_is_found(tmp_path: Path) -> None:

@@ -246,7 +246,7 @@ def test_filters_are_triangles_that_add_up_to_one() -> None:
         (11025, {}, "275.625 samples"),
         (8000, {"hop_ms": 10.01}, "80.08 samples"),
         (8000, {"mel_bins": 200}, "200 mel bins are too many"),
-        (8000, {"window": "blackman"}, "one of hann, hamming, povey, rectangular"),
+        (8000, {"window": "blackman"}, "must be one of hann, hamming, povey, rectangular"),
         (8000, {"low_hz": 4000.0}, "inside 0 to 4000 Hz"),
         (8000, {"low_hz": -1.0}, "-1 to 4000"),
     ],

@@ -19,7 +19,7 @@ from nearfuture.text import SUM_TOLERANCE, counted, frames_needed
 
 
 def unreachable(target: Sequence[int], frames: int) -> str | None:
-    """Why so many frames cannot spell a target; None where they can.
+    """Say why a target needs more than so many frames; None where it does not.
 
     >>> unreachable([1, 2], 2) is None
     True
@@ -39,11 +39,11 @@ shorter transcript or a smaller stride'
 
 @dataclass(frozen=True, kw_only=True)
 class CTCResult:
-    """What `ctc_loss` found.
+    """The loss of a batch, and the utterances that it leaves out.
 
     Attributes:
         loss: scalar, summed over the utterances that were counted; nats.
-        counted: how many utterances that is.
+        counted: number of those utterances.
         skipped: a line for each utterance that was left out, with its name and the reason.
     """
 
@@ -64,24 +64,24 @@ def ctc_loss(
     """`-Σ log Σ_{alignments of y} Π_t p(a_t)` (Graves et al. 2006, eq. 8 and 12).
 
     A target of L symbols with R immediate repeats needs L + R frames. Where it has fewer, its loss
-    would be infinite and its gradient NaN; it is rejected by name before the loss, never hidden
+    would be infinite and its gradient NaN: it is rejected by name before the loss, never hidden
     behind a zero.
 
     Args:
         log_probs: (B, T, V), log-probabilities; the loss itself is computed in float32 or better.
         lengths: (B,).
         targets: B sequences of symbols, without blanks.
-        names: what to call the utterances in messages; their row numbers unless given.
+        names: what to call the utterances in messages; their row numbers by default.
         skip_impossible: leave impossible targets out and report them, instead of raising.
-        validate: whether to look at the values of `log_probs`. False for a model that ends in a
-            log-softmax, while it is trained: what overflows is then a loss that is not finite.
+        validate: whether to check the values of `log_probs`. False for a model that ends in a
+            log-softmax, while it is trained: an overflow then shows as a loss that is not finite.
 
     Raises:
-        NearfutureError: for lengths that are none (`nearfuture.layers.validation.check_batch`); for
-            what are no log-probabilities: in a valid frame a NaN, a value above 0, or probabilities
-            that do not add up to 1, within 0.01; for another number of targets or names than rows.
-        NearfutureError: for an impossible target, naming it, unless they are to be skipped; and
-            for a symbol that is the blank, or none of the V.
+        NearfutureError: for invalid lengths (`nearfuture.layers.validation.check_batch`); for a
+            valid frame that holds a NaN, a value above 0, or probabilities that do not add up to 1,
+            within 0.01; for another number of targets or names than rows.
+        NearfutureError: for an impossible target, naming it, unless such targets are skipped; and
+            for a symbol that is the blank, or beyond the V.
 
     >>> uniform = torch.full((1, 5, 3), 1 / 3).log()
     >>> round(ctc_loss(uniform, torch.tensor([5]), [[1, 1, 1]]).loss.item(), 4)
@@ -97,7 +97,8 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
     for what, many in (("targets", targets), ("names", counts if names is None else names)):
         if len(many) != len(counts):
             raise NearfutureError(
-                f"there are {len(many)} {what} for {counted(len(counts), 'row')}: each row has one"
+                f"there are {len(many)} {what} for {counted(len(counts), 'row')}: each row has one",
+                parameter=what,
             )
     if names is None:
         names = [f"row {row}" for row in range(len(targets))]
@@ -106,26 +107,28 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
     for row, (target, frames) in enumerate(zip(targets, counts, strict=True)):
         if not all(isinstance(symbol, Integral) for symbol in target):
             raise NearfutureError(
-                f"{names[row]}: symbols of a target are whole numbers, as Vocabulary.encode gives "
-                f"them, not {list(target)[:5]}"
+                f"{names[row]}: symbols of a target are whole numbers, as Vocabulary.encode "
+                f"returns them, not {list(target)[:5]}",
+                parameter="targets",
             )
         if len(target) and not 0 < min(target) <= max(target) < symbols:
             raise NearfutureError(
                 f"{names[row]}: symbols of a target go from 1 to {symbols - 1}, not from "
-                f"{min(target)} to {max(target)}; 0 is the blank"
+                f"{min(target)} to {max(target)}; 0 is the blank",
+                code="out_of_range",
+                parameter="targets",
             )
         if reason := unreachable(target, frames):
             skipped.append(f"{names[row]}: {reason}")
         else:
             rows.append(row)
     if skipped and not skip_impossible:
-        raise NearfutureError("; ".join(skipped))
-    rows = [row for row in rows if counts[row] > 0]  # nothing heard, nothing said: the loss is 0
+        raise NearfutureError("; ".join(skipped), parameter="targets")
+    rows = [row for row in rows if counts[row] > 0]  # no frame and no symbol: the loss is 0
     number = len(targets) - len(skipped)
-    if not rows:
-        # The sum of nothing: 0 with a gradient of zeros, whatever the values are.
-        nothing = _at_least_float32(log_probs[:0]).sum()
-        return CTCResult(loss=nothing, counted=number, skipped=tuple(skipped))
+    if not rows:  # an empty sum: 0 with a gradient of zeros, whatever the values are
+        zero = _at_least_float32(log_probs[:0]).sum()
+        return CTCResult(loss=zero, counted=number, skipped=tuple(skipped))
     chosen = _at_least_float32(log_probs[torch.tensor(rows, device=log_probs.device)])
     if validate:
         _check_distributions(
@@ -145,7 +148,7 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
 
 
 def _check_distributions(log_probs: Tensor, counts: list[int], names: list[str]) -> None:
-    """Refuse valid frames that are no distributions; those past a row's length may be anything."""
+    """Refuse valid frames that are no distributions; frames past a row's length do not count."""
     frames = torch.arange(log_probs.shape[1], device=log_probs.device)
     inside = frames < torch.tensor(counts, device=log_probs.device)[:, None]
     sums = log_probs.exp().sum(dim=-1)
@@ -156,18 +159,20 @@ def _check_distributions(log_probs: Tensor, counts: list[int], names: list[str])
     values = log_probs[row, frame]
     if values.isnan().any():
         raise NearfutureError(
-            f"{names[row]}: log_probs has a NaN in frame {frame}: the model's output is broken "
-            f"there"
+            f"{names[row]}: log_probs has a NaN in frame {frame}: the model's output is broken",
+            code="damaged",
+            parameter="log_probs",
         )
     highest = values.max().item()
-    found = (
+    fault = (
         f"has the value {highest:.3g}, and a log-probability is at most 0"
         if highest > SUM_TOLERANCE
         else f"has probabilities that add up to {sums[row, frame].item():.3g}, not to 1"
     )
     raise NearfutureError(
-        f"{names[row]}: frame {frame} {found}: pass natural logarithms of probabilities, e.g. a "
-        f"model's output through log_softmax"
+        f"{names[row]}: frame {frame} {fault}: pass natural logarithms of probabilities, e.g. a "
+        f"model's output through log_softmax",
+        parameter="log_probs",
     )
 
 

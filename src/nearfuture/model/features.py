@@ -45,11 +45,11 @@ def mel_filters(
         fft_size: points of the DFT; K = fft_size / 2 + 1.
         rate: samples per second.
         low_hz: lower edge of the first filter.
-        high_hz: upper edge of the last; half the rate unless given.
+        high_hz: upper edge of the last; half the rate by default.
 
     Raises:
-        NearfutureError: where a filter would contain no frequency bin at all, or for a band that is
-            not one.
+        NearfutureError: where a filter would contain no frequency bin at all, or for a band outside
+            0 Hz to half the rate.
 
     >>> tuple(mel_filters(40, 256, 8000).shape)
     (129, 40)
@@ -58,7 +58,9 @@ def mel_filters(
     if not 0 <= low_hz < high <= rate / 2:
         raise NearfutureError(
             f"filters from {low_hz:g} to {high:g} Hz: choose a band inside 0 to {rate / 2:g} Hz, "
-            f"half the rate"
+            f"half the rate",
+            code="out_of_range",
+            parameter="low_hz" if high_hz is None else "high_hz",
         )
     step = (mel(high) - mel(low_hz)) / (bins + 1)
     centres = [mel(low_hz) + step * (m + 1) for m in range(bins)]
@@ -70,17 +72,19 @@ def mel_filters(
     if bool((filters.sum(dim=0) == 0).any()):
         raise NearfutureError(
             f"{bins} mel bins are too many for {fft_size} points at {rate} Hz: some filters hold "
-            f"no frequency at all; use fewer bins"
+            f"no frequency at all; use fewer bins",
+            code="out_of_range",
+            parameter="mel_bins",
         )
     return filters
 
 
 class _Spectrum(Windowed):
-    """What both features share: windows, DFT, logarithm and a fixed normalisation.
+    """The base of both features: windows, DFT, logarithm and a fixed normalisation.
 
     DC removal, pre-emphasis, the window and the DFT are linear, so they are one matrix: that is
-    what is exported. Here an FFT does the same in a fifth of the time. A subclass says in `bands`
-    what it makes of the power of each frequency.
+    what is exported. Here an FFT does the same in a fifth of the time. A subclass computes its
+    energies from the power of each frequency in `bands`.
     """
 
     basis: Tensor
@@ -119,14 +123,15 @@ class _Spectrum(Windowed):
 
     @abstractmethod
     def bands(self, power: Tensor) -> Tensor:
-        """What is normalised: (B, T, K) powers → (B, T, M) energies."""
+        """The energies that are normalised: (B, T, K) powers → (B, T, M)."""
 
     def slide(self, frames: Tensor) -> Tensor:
         """The features of every window of (B, N, 1) samples: (B, T, M).
 
         Summed in float64: beside a loud tone, the rounding of float32 is louder than quiet speech.
-        Trainings take an FFT, which is three times as fast. What is served is a matrix, whose
-        entries are rounded to the layer's dtype: the same here, so that both read a tone alike.
+        Training takes an FFT, which is three times as fast. The exported graph multiplies with a
+        matrix whose entries are rounded to the layer's dtype, and so does this in eval mode, so
+        that both agree on a tone.
         """
         power = self._by_fft(frames) if self.training else self._by_matrix(frames)
         energy = self.bands(power)
@@ -178,7 +183,8 @@ class _Spectrum(Windowed):
             raise NearfutureError(
                 f"features are normalised by at least two frames of finite values, not by "
                 f"{features.shape[0]} frames with {int((~features.isfinite()).sum())} that are "
-                f"not finite; give longer or undamaged recordings"
+                f"not finite; use longer or undamaged recordings",
+                parameter="features",
             )
         self.mean.copy_(features.mean(dim=0))
         self.scale.copy_(1.0 / features.std(dim=0).clamp(min=1e-3))
@@ -305,7 +311,9 @@ def _window(samples: int, name: str) -> Tensor:
         "rectangular": torch.ones_like(cosine),
     }
     if name not in shapes:
-        raise NearfutureError(f"window is one of {', '.join(shapes)}, not {name!r}")
+        raise NearfutureError(
+            f"`window` must be one of {', '.join(shapes)}, not {name!r}", parameter="window"
+        )
     return shapes[name]
 
 

@@ -4,8 +4,9 @@
                                                                       ├─ Lookahead τ₂ ─ output
                                                                       └─ …
 
-The bidirectional twin has the same width and depth, reads both ways and has no lookahead: it knows
-the whole future already. With `batch_norm` it is Deep Speech 2:
+The bidirectional twin has the same width and depth, reads both ways and has no lookahead: its
+backward direction has read the whole future. Deep Speech 2 is the same without layer norms,
+shortcuts and projection, and with batch norms:
 
     PCM ─ log spectrum ─ convolutions ─ K × GRU over B(W x) ─ Lookahead τ ─ output
 """
@@ -56,7 +57,7 @@ class Recognizer(nn.Module):
     one budget, from PCM samples to log-probabilities, to which the laws apply.
 
     Args:
-        config: the shape of it.
+        config: the layers and their sizes.
 
     >>> import torch
     >>> from nearfuture.budget import RecurrenceConfig
@@ -106,13 +107,19 @@ class Recognizer(nn.Module):
 
 
 def _check_buildable(config: RecognizerConfig) -> None:
-    """Refuse what can be priced but has no layer."""
+    """Refuse options that `RecognizerConfig.costs` can price and no layer implements."""
     if config.mixing:
-        raise NearfutureError("no lookahead layer mixes channels: mixing=True can only be priced")
+        raise NearfutureError(
+            "no lookahead layer mixes channels: `mixing=True` can only be priced",
+            code="unsupported",
+            parameter="mixing",
+        )
     if config.recurrence.biases == 1 and not config.batch_norm:
         raise NearfutureError(
-            "a recurrent layer has two biases per gate or none, unless batch_norm=True: biases=1 "
-            "can only be priced"
+            "a recurrent layer has two biases per gate or none, unless `batch_norm=True`: "
+            "`biases=1` can only be priced",
+            code="unsupported",
+            parameter="biases",
         )
 
 

@@ -91,9 +91,16 @@ def test_a_parameter_between_backticks_becomes_its_flag(message: str, shown: str
     assert explained(NearfutureError(message), "train", "a.wav") == shown
 
 
-def test_the_flag_stands_in_front_where_the_message_lacks_it() -> None:
-    error = NearfutureError("-1 is below 0", parameter="optimizer.lr")
-    assert explained(error, "train", "a.wav") == "--lr: -1 is below 0"
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("-1 is below 0", "--at-most: -1 is below 0"),
+        ("`at_most` is -1", "--at-most is -1"),
+        ("-1 is at most 0", "-1 is at most 0"),
+    ],
+)
+def test_the_flag_stands_in_front_of_a_message_without_its_words(message: str, shown: str) -> None:
+    assert explained(NearfutureError(message, parameter="at_most"), "train", "a.wav") == shown
 
 
 @pytest.mark.parametrize("parameter", ["files", "vocabulary", None])

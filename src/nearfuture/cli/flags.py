@@ -36,7 +36,7 @@ def explain(error: NearfutureError) -> str:
     """Say what is wrong to somebody who typed the command that is `running`.
 
     `name` becomes --name and `name=value` becomes --name value; a parameter that the command does
-    not have stays as it is. The flag stands in front where the message does not mention it.
+    not have stays as it is. The flag stands in front of a message without its words.
     """
     command = _COMMAND.get()
     if command is None or command.default_command is None:
@@ -44,9 +44,10 @@ def explain(error: NearfutureError) -> str:
     flags = _flags(command.assemble_argument_collection())
     message = _MENTION.sub(lambda match: _spelled(flags, match), str(error))
     flag = _flag(flags, error.parameter or "")
-    if flag is None or not flag.startswith("-") or flag in message:
+    if flag is None or not flag.startswith("--"):
         return message
-    return f"{flag}: {message}"
+    words = flag.removeprefix("--").replace("-", "[- ]")
+    return message if re.search(rf"\b{words}\b", message) else f"{flag}: {message}"
 
 
 def _flags(arguments: Iterable[Argument]) -> dict[str, str]:

@@ -82,3 +82,13 @@ def test_an_output_that_cannot_be_read_is_undecided() -> None:
     report = audit.model(packed, features(), at_most=0)
     assert report.verdict == "undecided"
     assert "PackedSequence" in report.findings[0].message
+
+
+def test_a_finding_that_all_outputs_share_is_one() -> None:
+    def both(x: Tensor) -> dict[str, Tensor]:
+        y = BOTH(x)[0]
+        return {"scores": y, "hidden": y + 1}
+
+    report = audit.model(both, features(), at_most=0)
+    assert [finding.kind for finding in report.findings] == ["future"]
+    assert any("outputs 'hidden' too" in note for note in report.notes)

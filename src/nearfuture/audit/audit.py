@@ -62,7 +62,6 @@ class Audit:
         repeatable = all(finding.kind != "nondeterminism" for finding in result.findings)
         setup = self._batch(setup)
         self._padding(setup, repeatable)
-        self._add(check_others(setup, self.limit, repeatable=repeatable))
         if self.steps.step is not None:
             self._add(check_streaming(setup, self.steps))
         try:
@@ -70,6 +69,7 @@ class Audit:
         except CannotRun as error:
             message = f"the lookahead could not be measured: {error}"
             self._findings.append(Finding(kind="future", message=message, severity="undecided"))
+            self._others(setup, repeatable)
             return self._report(None, ())
         self._checked.append(measured.checked)
         self._notes += measured.notes
@@ -78,6 +78,7 @@ class Audit:
         sources = self._lookahead_sources(setup, measured)
         self._future(setup, measured, sources)
         measured = self._declared_latency(setup, measured)
+        self._others(setup, repeatable)
         return self._report(measured, sources)
 
     def _try(self, what: str, check: Callable[..., CheckResult], *arguments: Any) -> CheckResult:
@@ -117,6 +118,17 @@ class Audit:
                 aspect = result.findings[0].evidence["aspect"]
                 culprits = Attribution(setup).padding(PaddedRows(setup), aspect)
             self._add(result, culprits)
+
+    def _others(self, setup: Setup, repeatable: bool) -> None:
+        """Examine the other outputs; a finding that the first output has too is only noted."""
+        result = check_others(setup, self.limit, repeatable=repeatable)
+        known = {_property(finding) for finding in self._findings}
+        new = tuple(each for each in result.findings if _property(each) not in known)
+        self._add(dataclasses.replace(result, findings=new))
+        shared = {each.evidence["name"] for each in result.findings if _property(each) in known}
+        if shared:
+            names = ", ".join(map(repr, sorted(shared)))
+            self._notes.append(f"a finding of the first output holds for outputs {names} too")
 
     def _lookahead_sources(self, setup: Setup, measured: Measurement) -> tuple[Culprit, ...]:
         """Return every operation that looks ahead on its own, the farthest first."""
@@ -210,6 +222,12 @@ class Audit:
             notes=tuple(self._notes),
             seed=setup.seed,
         )
+
+
+def _property(finding: Finding) -> tuple[str, ...]:
+    """Return what a finding is about, in whichever output."""
+    kind = "future" if finding.kind == "normalisation" else finding.kind
+    return kind, finding.severity, str(finding.evidence.get("aspect"))
 
 
 def _is_normalisation(culprit: Culprit) -> bool:

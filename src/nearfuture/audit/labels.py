@@ -75,13 +75,13 @@ def labels(
     if report.matrix is None:
         return report
     y, counted = _targets(setup, report, targets, where)
-    found = _copies(setup, report.matrix, y, counted)
-    found += _countable(setup, report.matrix, y, counted)
-    found = [
+    leaks = _copies(setup, report.matrix, y, counted)
+    leaks += _countable(setup, report.matrix, y, counted)
+    leaks = [
         each.at(report.lookahead_sources) if each.evidence.get("offset", 1) > 0 else each
-        for each in found
+        for each in leaks
     ]
-    return report.with_findings(found, checked="whether targets can be read from the inputs used")
+    return report.with_findings(leaks, checked="whether targets can be read from the inputs used")
 
 
 def _targets(setup: Setup, report: Report, targets: Any, where: Any) -> tuple[Array, Array]:

@@ -86,24 +86,24 @@ def measure(setup: Setup, matrix: bool | None, limit: float) -> Measurement:
 
 
 def _lookahead_alone(setup: Setup, limit: float) -> Measurement:
-    found = farthest_look(setup, setup.base)
+    look = farthest_look(setup, setup.base)
     own = setup.own(setup.trial.shape[1])
-    last = np.minimum(own + found.frames, len(setup.base) - 1)
-    last[found.output] = found.last
-    lookahead, more = extrapolate(setup, found, limit)
+    last = np.minimum(own + look.frames, len(setup.base) - 1)
+    last[look.output] = look.last
+    lookahead, more = extrapolate(setup, look, limit)
     return Measurement(
         matrix=None,
         lookahead=lookahead,
         lookback=None,
-        lookahead_is_lower_bound=more or found.undecided is not None,
-        kind=found.kind,
-        output=found.output,
+        lookahead_is_lower_bound=more or look.undecided is not None,
+        kind=look.kind,
+        output=look.output,
         own=own,
         last=last,
-        middle=found.last,
-        undecided=found.undecided,
+        middle=look.last,
+        undecided=look.undecided,
         checked="the lookahead, by replacing whole futures",
-        notes=_notes(setup, found.rounded and found.undecided is None),
+        notes=_notes(setup, look.rounded and look.undecided is None),
     )
 
 
@@ -117,7 +117,7 @@ def _whole_matrix(setup: Setup, limit: float) -> Measurement:
     ahead = frames_ahead(matrix, own, setup.observed)
     worst = int(ahead.argmax())
     farthest = np.flatnonzero(ahead == ahead[worst])
-    found = FarthestLook(
+    look = FarthestLook(
         frames=int(ahead[worst]),
         output=worst,
         last=int(last[worst]),
@@ -125,7 +125,7 @@ def _whole_matrix(setup: Setup, limit: float) -> Measurement:
         kind=dependencies.kind,
         uniform=_is_uniform(ahead, own, len(setup.base)),
     )
-    lookahead, more = extrapolate(setup, found, limit)
+    lookahead, more = extrapolate(setup, look, limit)
     return Measurement(
         matrix=matrix,
         lookahead=lookahead,

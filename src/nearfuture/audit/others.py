@@ -38,8 +38,8 @@ def check_others(setup: Setup, limit: LatencyLimit, *, repeatable: bool) -> Chec
         # Together first, which is quicker; one by one to name those with a finding.
         if _examine(setup, group, limit, repeatable):
             for part in group:
-                found = _examine(setup, [part], limit, repeatable)
-                findings += [_named(finding, part) for finding in found]
+                named = _examine(setup, [part], limit, repeatable)
+                findings += [_named(finding, part) for finding in named]
     names = ", ".join(repr(part.name) for part in others.parts)
     return CheckResult(
         f"the lookahead of outputs {names}" if names else "", tuple(findings), others.notes

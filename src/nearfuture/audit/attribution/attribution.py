@@ -80,14 +80,15 @@ class Attribution:
         phases = range(min(math.ceil(setup.stride), _MOST_PHASES))
         late = [min(frames * 3 // 4 + phase, frames - 1) for phase in phases]
         early = [int(setup.own(output + 1)[output]) + 1, frames // 4]
-        found: list[Culprit] = []
+        culprits: list[Culprit] = []
         for start in dict.fromkeys((*late, middle, *early)):
-            if start < 1 or (found and start in early):
+            if start < 1 or (culprits and start in early):
                 continue
             # Near the start of the sequence only "to the very start" can be seen.
-            found = _farthest(found + self.future(start), finite_first=True)
+            culprits = _farthest(culprits + self.future(start), finite_first=True)
         places = [
-            dataclasses.replace(culprit, frames=min(culprit.frames, lookahead)) for culprit in found
+            dataclasses.replace(culprit, frames=min(culprit.frames, lookahead))
+            for culprit in culprits
         ]
         places.sort(key=lambda culprit: -culprit.frames)
         if places and math.isinf(lookahead) and math.isfinite(places[0].frames):
@@ -179,15 +180,15 @@ class Attribution:
             runs = self._trace(x, n), self._trace(others, n), self._trace(x[:2], n[:2])
         except CannotRun:
             return []
-        found = []
+        culprits = []
         for operation, (probed, resized) in paired(runs[0], *runs[1:]):
             if probed is None or resized is None:
                 continue
             outputs = operation.outputs, probed.outputs, resized.outputs
             inputs = operation.inputs, probed.inputs, resized.inputs
             if _row_changed(*outputs) and not _row_changed(*inputs):
-                found.append(operation.culprit())
-        return _farthest(found)
+                culprits.append(operation.culprit())
+        return _farthest(culprits)
 
     def _trace(self, x: Array, lengths: Sequence[int]) -> list[Operation]:
         positional, named = self._model.arguments(x, lengths)
@@ -204,28 +205,28 @@ def _ahead(
     axes: TimeAxes,
 ) -> list[Culprit]:
     """Return the operations of a run whose outputs change before their inputs do."""
-    found = []
+    culprits = []
     for operation, (probed, resized) in paired(first, second, other_length or ()):
         if probed is not None:
             frames, source = axes.reach(operation, probed, resized)
             if frames > 0:
-                found.append(source.culprit(frames))
-    if not found and first and first[-1].outputs:
+                culprits.append(source.culprit(frames))
+    if not culprits and first and first[-1].outputs:
         reduction = axes.reduction_of(first[-1].outputs[0])
-        found = [] if reduction is None else [reduction.culprit()]
-    mixing = [culprit for culprit in found if culprit.operation.lower() not in _MOVE_ONLY]
-    return _farthest(mixing or found)
+        culprits = [] if reduction is None else [reduction.culprit()]
+    mixing = [culprit for culprit in culprits if culprit.operation.lower() not in _MOVE_ONLY]
+    return _farthest(mixing or culprits)
 
 
-def _farthest(found: Iterable[Culprit], *, finite_first: bool = False) -> list[Culprit]:
+def _farthest(culprits: Iterable[Culprit], *, finite_first: bool = False) -> list[Culprit]:
     """Return each operation once, with the farthest it looks; the farthest first, else in order.
 
     Args:
-        found: culprits, operations repeated.
+        culprits: culprits, operations repeated.
         finite_first: a finite number is worth more than the whole sequence.
     """
     best: dict[tuple[str, str, str | None], Culprit] = {}
-    for culprit in found:
+    for culprit in culprits:
         known = best.get(culprit.place)
         if known is None:
             best[culprit.place] = culprit

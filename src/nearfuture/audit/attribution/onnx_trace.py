@@ -57,5 +57,5 @@ class OnnxTracer:
 
 def _arrays(values: Mapping[str, Any], names: Any) -> tuple[Array, ...]:
     """Return the values that are known; weights are not."""
-    found = [values[name] for name in names if name in values]
-    return tuple(value for value in found if isinstance(value, np.ndarray))
+    known = [values[name] for name in names if name in values]
+    return tuple(value for value in known if isinstance(value, np.ndarray))

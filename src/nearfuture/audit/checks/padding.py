@@ -61,9 +61,9 @@ class PaddedRows:
     def length(self) -> int:
         """How many frames of the short row are valid: the shortest given, or two thirds."""
         frames = len(self.setup.base)
-        given = [n for n in self.setup.lengths or [] if n < frames]
-        if given:
-            return min(given)
+        shorter = [n for n in self.setup.lengths or [] if n < frames]
+        if shorter:
+            return min(shorter)
         two_thirds = math.ceil(frames * 2 / 3)
         return self.setup.shorter(two_thirds) or max(1, two_thirds)
 

@@ -170,7 +170,7 @@ class _Probing:
         last = last_seen(matrix)
         cuts = np.unique(np.linspace(1, self.length - 1, _CUTS).round().astype(int))
         tried = [(kind, int(cut)) for kind in kinds for cut in cuts]
-        found = []
+        beyond = []
         for begin in range(0, len(tried), self.rows):
             some = tried[begin : begin + self.rows]
             x = np.concatenate([self.probes.suffixes(kind, np.array([cut])) for kind, cut in some])
@@ -179,5 +179,5 @@ class _Probing:
             for (kind, cut), changed in zip(some, changes, strict=False):
                 outputs = np.flatnonzero(changed & (cut > last))
                 if len(outputs):
-                    found.append((kind, cut, outputs))
-        return found
+                    beyond.append((kind, cut, outputs))
+        return beyond

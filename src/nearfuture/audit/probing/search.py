@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -69,27 +70,27 @@ def farthest_look(setup: Setup, base: Array) -> FarthestLook:
     probes = Probes(base, seed=setup.seed)
     search = _Search(setup, probes)
     kinds = (probes.kinds[0], *probes.neighbours)
-    found = max((search.run(kind) for kind in kinds), key=lambda look: look.frames)
-    if not found.fades:
-        return found
+    look = max((search.run(kind) for kind in kinds), key=attrgetter("frames"))
+    if not look.fades:
+        return look
     rounding = RoundingCheck(setup, probes)
-    nearest = np.arange(found.last - found.frames + 1, found.last + 1)
-    if found.frames:
-        is_rounding = rounding.is_rounding(found.output, nearest, search.tiny)
+    nearest = np.arange(look.last - look.frames + 1, look.last + 1)
+    if look.frames:
+        is_rounding = rounding.is_rounding(look.output, nearest, search.tiny)
         if is_rounding is not False:
-            undecided = None if is_rounding else (found.output, found.last)
+            undecided = None if is_rounding else (look.output, look.last)
             above = search.run(probes.kinds[0], floor=ROUNDING)
             return replace(above, rounded=True, fades=False, undecided=undecided)
     if base.dtype.kind != "f" or not setup.model.adapter.propagates_nan:
-        return found
+        return look
     further = search.run("nan")
-    continues = rounding.continues(found.output, np.arange(found.last + 1, further.last + 1))
-    if continues and further.frames > found.frames:
+    continues = rounding.continues(look.output, np.arange(look.last + 1, further.last + 1))
+    if continues and further.frames > look.frames:
         return replace(further, fades=False)
-    return replace(found, fades=continues is None)
+    return replace(look, fades=continues is None)
 
 
-def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float, bool]:
+def extrapolate(setup: Setup, look: FarthestLook, limit: float) -> tuple[float, bool]:
     """Return the lookahead at any length: inf where it grows with the sequence.
 
     Longer and longer sequences are tried: at least twice as long, 256 frames, and long enough to
@@ -105,11 +106,11 @@ def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float,
     enough = max(2 * len(base), _ENOUGH_FRAMES)
     if math.isfinite(limit):
         enough = max(enough, math.ceil(2 * (limit + setup.stride)))
-    seen, grew = found.frames, False
-    if not found.touches_end and (found.uniform or found.frames == 0):
-        return seen, found.fades
+    seen, grew = look.frames, False
+    if not look.touches_end and (look.uniform or look.frames == 0):
+        return seen, look.fades
     if not setup.period:
-        return (math.inf, False) if found.touches_end else (seen, found.fades)
+        return (math.inf, False) if look.touches_end else (seen, look.fades)
     while len(base) < enough or grew:
         base = setup.longer(base)
         rng = np.random.default_rng(len(base))
@@ -118,7 +119,7 @@ def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float,
             try:
                 answers.append(farthest_look(setup, values))
             except CannotRun:
-                return (math.inf, False) if found.touches_end else (seen, True)
+                return (math.inf, False) if look.touches_end else (seen, True)
             if answers[-1].touches_end:
                 break
         if answers[-1].touches_end:
@@ -128,7 +129,7 @@ def extrapolate(setup: Setup, found: FarthestLook, limit: float) -> tuple[float,
         farthest = max(answers, key=lambda answer: answer.frames)
         confirmed = sum(answer.frames == farthest.frames for answer in answers) > 1
         if farthest.frames < seen or (farthest.frames == seen and not confirmed):
-            return seen, found.touches_end or found.fades
+            return seen, look.touches_end or look.fades
         if farthest.frames == seen:
             return seen, False
         if farthest.fades or grew:

@@ -39,7 +39,7 @@ def text(report: Report) -> str:
 
 def lines(report: Report) -> list[list[Piece]]:
     """Render a report line by line, each in pieces with a role."""
-    found = [line for finding in report.findings for line in _finding(finding)]
+    findings = [line for finding in report.findings for line in _finding(finding)]
     sources = [
         f"{culprit}: {wording.counted(culprit.frames, report)}"
         for culprit in report.lookahead_sources[:_PLACES]
@@ -50,7 +50,7 @@ def lines(report: Report) -> list[list[Piece]]:
         ("", _paragraph(wording.verdict(report), "good" if report.holds else "bad")),
         ("", _paragraph(f"{report.model}: {wording.example(report)}", "quiet")),
         ("", _numbers(report)),
-        ("Findings", found),
+        ("Findings", findings),
         ("Operations that look ahead", _bullets(sources)),
         ("Dependency matrix", _picture(report)),
         ("Checked", _bullets(report.checked)),

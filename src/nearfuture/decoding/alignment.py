@@ -75,7 +75,7 @@ class AlignedWord(Word):
 def align(
     log_probs: NDArray[np.floating], target: Sequence[int], blank: int | Sequence[int] = BLANK
 ) -> Alignment:
-    """The most probable of the paths that CTC reads as the target (Viterbi).
+    """Find the most probable of the paths that CTC reads as the target (Viterbi).
 
         path = argmax_π Σ_t log p(t, π_t)    over all π of T symbols that, with repeats merged and
                                              blanks dropped, are the target
@@ -152,7 +152,7 @@ def align_words(
     frame_ms: float,
     centre_ms: float,
 ) -> tuple[AlignedWord, ...]:
-    """The words of a known text, which are what white space separates, where they are spoken.
+    """Find where the words of a known text are spoken; white space separates words.
 
         start = centre + frame · t_first            end = centre + frame · (t_last + ½)
         confidence = exp(mean over the frames of its characters of log p)
@@ -187,7 +187,7 @@ def align_words(
 def aligned_words(
     alignment: Alignment, texts: Sequence[str], *, frame_ms: float, centre_ms: float
 ) -> tuple[AlignedWord, ...]:
-    """The words of an alignment of `" ".join(texts)`."""
+    """Return the words of an alignment of `" ".join(texts)`."""
     words, first = [], 0
     for word in texts:
         tokens = alignment.tokens[first : first + len(word)]

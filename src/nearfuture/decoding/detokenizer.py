@@ -66,11 +66,11 @@ class Detokenizer:
         return self.frame_ms * token.silence >= PAUSE_MS or self.is_space(token.index)
 
     def text(self, tokens: Sequence[Token]) -> str:
-        """The tokens as text: single spaces between words, none at the ends."""
+        """Return the tokens as text: single spaces between words, none at the ends."""
         return " ".join(self._spelling(group) for group in self._groups(tokens))
 
     def words(self, tokens: Sequence[Token]) -> tuple[Word, ...]:
-        """The words of the tokens; their texts joined by spaces are `text(tokens)`.
+        """Return the words of the tokens; their texts joined by spaces are `text(tokens)`.
 
         Args:
             tokens: in the order of their frames.
@@ -89,7 +89,7 @@ class Detokenizer:
         return self.vocabulary.decode([token.index for token in group])
 
     def _groups(self, tokens: Sequence[Token]) -> list[list[Token]]:
-        """The tokens of each word, without spaces."""
+        """Group the tokens by words, without spaces."""
         groups: list[list[Token]] = [[]]
         for token in tokens:
             if self.begins_word(token):
@@ -100,7 +100,7 @@ class Detokenizer:
 
 
 def greedy_text(log_probs: NDArray[np.floating], vocabulary: Vocabulary, *, frame_ms: float) -> str:
-    """The text of a whole recording by greedy decoding.
+    """Decode a whole recording greedily.
 
     Args:
         log_probs: (T, V) natural logarithms, unpadded.

@@ -74,13 +74,13 @@ class Greedy:
     blank: int = 0
 
     def start(self) -> GreedyState:
-        """The state of a stream that has not begun."""
+        """Return the state of a stream that has not begun."""
         return GreedyState(frames=0, last=self.blank)
 
     def step(
         self, log_probs: NDArray[np.floating], state: GreedyState
     ) -> tuple[list[Token], GreedyState]:
-        """The tokens of the next `T` frames, and the state after them.
+        """Return the tokens of the next `T` frames, and the state after them.
 
         Args:
             log_probs: (T, V) natural logarithms, `T` ≥ 0; only those of one stream, unpadded.

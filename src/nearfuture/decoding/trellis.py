@@ -13,7 +13,7 @@ Floats = NDArray[np.float64]
 
 
 def best_path(log_probs: Floats, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
-    """The most probable sequence of states, from the first two to the last two.
+    """Find the most probable sequence of states, from the first two to the last two.
 
         v(t, s) = log p(t, label_s) + max(v(t-1, s), v(t-1, s-1), v(t-1, s-2))
 
@@ -79,7 +79,7 @@ def _best(scores: Floats, over: Floats) -> Floats:
 def _moves(
     log_probs: Floats, labels: NDArray[np.int64], over: Floats, start: Floats
 ) -> NDArray[np.uint8]:
-    """By how many states the best path into each state moved, for every frame of a block.
+    """Compute by how many states the best path into each state moved, for each frame of a block.
 
     What lies below the given states is taken for unreachable. That is wrong, but what it spoils
     climbs by two states a frame, and the path that is looked for stays above it.

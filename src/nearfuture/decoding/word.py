@@ -21,7 +21,7 @@ class Word(Timed):
 
 
 def join_words(utterances: Iterable[tuple[Sequence[Word], bool]]) -> Iterator[Word]:
-    """The words of utterances, one behind another; a word that two utterances share is one word.
+    """Yield the words of utterances in order; a word that two utterances share is one word.
 
     A word comes as soon as the utterance behind it is known.
 
@@ -46,7 +46,7 @@ def join_words(utterances: Iterable[tuple[Sequence[Word], bool]]) -> Iterator[Wo
 
 
 def _merge(begin: Word, end: Word) -> Word:
-    """One word from its two parts; each character weighs the same in its confidence."""
+    """Merge the two parts of a word; each character weighs the same in its confidence."""
     text = begin.text + end.text
     share = len(begin.text) / len(text)
     confidence = begin.confidence**share * end.confidence ** (1 - share)

@@ -30,7 +30,7 @@ _GRAPHS = {"streaming": ("step.onnx", "finish.onnx"), "bidirectional": ("offline
 
 
 def bundled() -> list[str]:
-    """The names of the models that come with this package."""
+    """Return the names of the models that come with this package."""
     return sorted(path.parent.name for path in MODELS.glob(f"*/{MANIFEST}"))
 
 
@@ -51,7 +51,7 @@ class Bundle:
 
     @classmethod
     def open(cls, source: str | Path) -> Bundle:
-        """The bundle of a name, a folder or a zip file.
+        """Open the bundle of a name, a folder or a zip file.
 
         Args:
             source: the name of a model that comes with this package, or else a path.
@@ -74,7 +74,7 @@ class Bundle:
         )
 
     def graph(self, name: str) -> Path:
-        """The path of one of its graphs, e.g. `step.onnx`."""
+        """Return the path of a graph of this bundle, e.g. `step.onnx`."""
         assert name in self.manifest.files, name
         return self.folder / name
 
@@ -121,7 +121,7 @@ class Bundle:
 
 @contextmanager
 def _named(path: Path) -> Iterator[None]:
-    """Errors of one line that begin with the path of the bundle."""
+    """Make every error one line that begins with the path of the bundle."""
     try:
         yield
     except NearfutureError as error:
@@ -165,7 +165,7 @@ def _verify(folder: Path, name: str, expected: StoredFile) -> None:
 
 
 def _external_data(folder: Path, name: str) -> list[str]:
-    """The files that a graph reads its weights from."""
+    """Return the files that a graph reads its weights from."""
     try:
         return sorted(external_locations((folder / name).read_bytes()))
     except NearfutureError as error:

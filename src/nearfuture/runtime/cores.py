@@ -11,7 +11,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 
 def physical_cores(*, cpus: Path = _CPUS, groups: Path = _GROUPS) -> int:
-    """The physical cores that affinity and the control group's quota leave to this process.
+    """Count the physical cores that affinity and the control group's quota leave to this process.
 
     Two hyper-threads of a core share the units that multiply, so a second thread there only makes
     the first one wait.
@@ -39,7 +39,7 @@ def _siblings(cpus: Path, cpu: int) -> str:
 
 
 def _quota(groups: Path) -> float:
-    """Processors' worth of time this process may take; infinite where nothing limits it."""
+    """Return how many processors' time this process may take; infinite without a limit."""
     v1, v2 = groups / "cpu", groups / "cpu.max"  # the two versions of control groups
     try:
         if v2.exists():

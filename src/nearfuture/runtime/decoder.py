@@ -82,7 +82,7 @@ class StreamDecoder:
         )
 
     def event(self, *, since: float, final: bool = False) -> Event:
-        """The text of this moment, for audio that was complete at `since` (`perf_counter`)."""
+        """Return the text so far, for audio that was complete at `since` (`perf_counter`)."""
         transcript = self._transcript
         return Event(
             committed=transcript.committed,

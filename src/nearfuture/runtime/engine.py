@@ -72,7 +72,7 @@ class Engine:
         self._tail_inputs = [value.name for value in self._finish.get_inputs()]
 
     def start(self, rows: int) -> State:
-        """The state of `rows` streams that have not begun."""
+        """Return the state of `rows` streams that have not begun."""
         return {
             leaf["name"]: np.full((rows, *leaf["shape"]), leaf["initial"], leaf["dtype"])
             for leaf in self._leaves
@@ -97,7 +97,7 @@ class Engine:
         return outputs, {leaf["name"]: x for leaf, x in zip(self._leaves, leaves, strict=True)}
 
     def finish(self, state: State) -> Outputs:
-        """The tail of every row, whose stream ends here; the state is spent."""
+        """Compute the tail of every row, whose stream ends here; the state is spent."""
         return self._outputs(
             self._finish.run(None, {name: state[name] for name in self._tail_inputs})
         )
@@ -127,7 +127,7 @@ class OfflineEngine:
     def run(
         self, pcm: NDArray[np.float32], lengths: NDArray[np.int64]
     ) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-        """Log-probabilities of whole recordings.
+        """Compute the log-probabilities of whole recordings.
 
         Args:
             pcm: (B, N) samples in [-1, 1].
@@ -141,7 +141,7 @@ class OfflineEngine:
 
 
 def row(outputs: Outputs, b: int) -> dict[int, NDArray[np.float32]]:
-    """The valid log-probabilities (frames, V) of one row, for every head."""
+    """Return the valid log-probabilities (frames, V) of one row, for every head."""
     return {tau: log_probs[b, : frames[b]] for tau, (log_probs, frames) in outputs.items()}
 
 
@@ -157,7 +157,7 @@ def refuse_bidirectional(bundle: Bundle) -> None:
 
 
 def choose_precision(bundle: Bundle, precision: str) -> str:
-    """The precision of a bundle's graphs for a requested one, which may be `auto`.
+    """Return the precision in which a bundle's graphs run; the requested one may be `auto`.
 
     Raises:
         UnsupportedPrecision: where this processor does not offer the precision.

@@ -26,7 +26,7 @@ _KEY, _VALUE = 1, 2
 
 
 def external_locations(model: bytes) -> set[str]:
-    r"""The paths, as written in the graph, of every file that holds weights for it.
+    r"""Return the paths, as the graph writes them, of all files that hold weights for it.
 
     Args:
         model: the bytes of an ONNX file.
@@ -56,7 +56,7 @@ def external_locations(model: bytes) -> set[str]:
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
-    """The fields of a message that have a length: number and payload."""
+    """Yield the fields of a message that have a length: number and payload."""
     at = 0
     while at < len(message):
         key, at = _varint(message, at)

@@ -90,7 +90,7 @@ class Manifest:
     precisions: dict[str, Precision] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for a JSON file."""
+        """Return plain values for a JSON file."""
         return {
             "schema": SCHEMA,
             **{name: getattr(self, name) for name in _PLAIN_FIELDS},
@@ -111,7 +111,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, values: Any) -> Manifest:
-        """The inverse of `to_json`, for values that may come from a stranger.
+        """Invert `to_json`, for values that may come from a stranger.
 
         Raises:
             NearfutureError: for a newer schema, naming both, and for anything missing or wrong.

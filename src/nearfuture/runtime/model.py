@@ -90,7 +90,7 @@ class Model:
             self._offline = OfflineEngine(bundle)
 
     def __repr__(self) -> str:
-        """The name of the model, and its promise.
+        """Return the name of the model, and its promise.
 
         >>> load("digits", budget_ms=400)
         <Model 'digits': streaming, at most 375 ms>
@@ -116,7 +116,7 @@ class Model:
         return dict(self.manifest.heads)
 
     def latency(self, rate: int | None = None) -> Latency | None:
-        """The algorithmic latency for audio at `rate`, itemised, the live resampler included.
+        """Return the algorithmic latency for audio at `rate`, itemised, with the live resampler.
 
         It is None for a bidirectional model, which waits for the end of the recording.
 
@@ -134,7 +134,7 @@ class Model:
         endpoint: Endpoint | None = None,
         on_log_probs: LogProbsHook | None = None,
     ) -> Stream:
-        """A new stream, with the largest lookahead that keeps the budget at this rate.
+        """Begin a stream, with the largest lookahead that keeps the budget at this rate.
 
         Args:
             rate: samples per second of the stream's audio; the model's own unless given.
@@ -153,7 +153,7 @@ class Model:
     def transcribe(
         self, source: Source, rate: int | None = None, *, endpoint: Endpoint | None = _ENDPOINT
     ) -> Transcription:
-        """The text of a whole recording.
+        """Transcribe a whole recording.
 
         A streaming model computes it as it would live, through the same resampler, so the text is
         the same. A bidirectional model computes all of it at once; of more than three minutes,
@@ -203,7 +203,7 @@ class Model:
         *,
         endpoint: Endpoint | None = _ENDPOINT,
     ) -> Iterator[TranscribedUtterance]:
-        """The utterances of a recording that comes in blocks, each as soon as it has ended.
+        """Transcribe a recording that comes in blocks; yield each utterance as it ends.
 
         All of them are what `transcribe` returns. The sizes of the blocks change nothing, and
         memory does not grow with the length of the recording.
@@ -236,7 +236,7 @@ class Model:
             yield _utterance(transcript)
 
     def log_probs(self, samples: ArrayLike, rate: int | None = None) -> NDArray[np.float32]:
-        """The log-probabilities that `transcribe` decodes: for other decoders and for alignment.
+        """Compute the log-probabilities that `transcribe` decodes, for other uses of them.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16.
@@ -283,7 +283,7 @@ class Model:
 
 
 def _seconds(blocks: Iterable[ArrayLike], rate: int) -> Iterator[NDArray[np.float32]]:
-    """The samples, second by second: so the events of a long block are not all kept at once."""
+    """Yield the samples second by second, so that memory holds the events of a second only."""
     for block in blocks:
         pcm = as_samples(block)
         for at in range(0, len(pcm), rate):
@@ -295,13 +295,13 @@ def _utterance(ended: Event | SegmentedTranscript) -> TranscribedUtterance:
 
 
 def _is_file(source: Source) -> TypeGuard[AudioSource]:
-    """Whether the source must be decoded; every other source is samples."""
+    """Tell files, which must be decoded, from samples."""
     kinds = (str, os.PathLike, bytes, bytearray, memoryview)
     return isinstance(source, kinds) or hasattr(source, "read")
 
 
 def _check_rate(rate: int | None, own_rate: int) -> int:
-    """The rate of a recording that states its own; refuse another one beside it."""
+    """Return the rate that a recording states, and refuse another one beside it."""
     if rate not in (None, own_rate):
         raise NearfutureError(
             f"`rate` is for arrays: this recording has {own_rate} Hz, not {rate}",

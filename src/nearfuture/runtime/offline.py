@@ -18,7 +18,7 @@ _WINDOW_S, _CONTEXT_S = 180.0, 20.0
 def offline_log_probs(
     engine: OfflineEngine, manifest: Manifest, blocks: Iterable[NDArray[np.float32]]
 ) -> Iterator[NDArray[np.float32]]:
-    """The log-probabilities of a recording, window by window.
+    """Compute the log-probabilities of a recording, window by window.
 
     Args:
         engine: of the model.
@@ -42,7 +42,7 @@ def offline_log_probs(
     waiting = 0  # samples from the beginning of the window on
 
     def next_window() -> NDArray[np.float32]:
-        """Compute the window at hand, and keep what the following one needs."""
+        """Compute the next window, and keep the samples that the one behind it needs."""
         nonlocal before, waiting
         samples = _concatenate(kept)
         log_probs = _log_probs(engine, samples[: before * hop + reach])[before : before + window]

@@ -15,7 +15,7 @@ _Quanta = list[NDArray[np.float32]]
 
 
 def as_samples(samples: ArrayLike) -> NDArray[np.float32]:
-    """One channel of float32 in [-1, 1], from floating point or int16.
+    """Return one channel of float32 in [-1, 1], from floating point or int16.
 
     Raises:
         NearfutureError: for another dtype or shape, for a sample that is not finite, and for
@@ -78,17 +78,17 @@ class Quanta:
         self.first_samples = first_samples
 
     def start(self) -> QuantaState:
-        """The state of a stream that has not begun."""
+        """Return the state of a stream that has not begun."""
         return QuantaState(self.resampler.start(), np.zeros(0, np.float32), begun=False)
 
     def step(self, samples: NDArray[np.float32], state: QuantaState) -> tuple[_Quanta, QuantaState]:
-        """The quanta that these samples complete, and the state after them."""
+        """Return the quanta that these samples complete, and the state after them."""
         resampled, resampler = self.resampler.step(samples, state.resampler)
         quanta, rest = self._cut(np.concatenate((state.rest, resampled)), state.begun)
         return quanta, QuantaState(resampler, rest.copy(), state.begun or bool(quanta))
 
     def finish(self, state: QuantaState) -> _Quanta:
-        """The quanta that remain when the stream ends; the last may be incomplete."""
+        """Return the quanta that remain when the stream ends; the last may be incomplete."""
         resampled = self.resampler.finish(state.resampler)
         quanta, rest = self._cut(np.concatenate((state.rest, resampled)), state.begun)
         return [*quanta, rest] if len(rest) else quanta

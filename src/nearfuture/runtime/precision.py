@@ -18,7 +18,7 @@ _NAME = re.compile(r"[a-z][a-z0-9]*")
 
 
 def graph_name(name: str, precision: str) -> str:
-    """The file of a graph in a precision.
+    """Return the name of a graph's file in a precision.
 
     >>> graph_name("step.onnx", "float32"), graph_name("step.onnx", "int8")
     ('step.onnx', 'step.int8.onnx')
@@ -53,12 +53,12 @@ class Precision:
     audio: str
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for a JSON file."""
+        """Return plain values for a JSON file."""
         return dataclasses.asdict(self)
 
     @classmethod
     def from_json(cls, name: str, values: dict[str, Any]) -> Precision:
-        """The inverse of `to_json`, for values that may come from a stranger.
+        """Invert `to_json`, for values that may come from a stranger.
 
         Raises:
             KeyError, TypeError, ValueError: for anything missing or wrong.

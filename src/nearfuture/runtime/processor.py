@@ -39,7 +39,7 @@ class UnsupportedPrecision(NearfutureError):  # noqa: N818 - what it says, not t
 
 @cache
 def offered() -> tuple[str, ...]:
-    """The precisions in which a row has the same bits in any batch on this processor.
+    """Return the precisions in which a row has the same bits in any batch on this processor.
 
     The first call measures, a few milliseconds long; its answer holds for the whole process.
 
@@ -50,7 +50,7 @@ def offered() -> tuple[str, ...]:
 
 
 def row_independent(graph: Path) -> list[str]:
-    """The outputs of a graph in which each row has the bits that it has alone.
+    """Return the outputs of a graph in which each row has the bits that it has alone.
 
     Args:
         graph: one input (B, K) and any outputs whose rows belong to those of the input.
@@ -85,7 +85,7 @@ def refuse_unsupported(precision: str) -> None:
 
 
 def fastest(precisions: Collection[str]) -> str:
-    """The fastest for many streams among some low precisions that this processor offers.
+    """Return the fastest of some low precisions, for many streams, on this processor.
 
     >>> fastest([])
     'float32'

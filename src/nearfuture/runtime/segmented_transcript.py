@@ -61,7 +61,7 @@ class SegmentedTranscript:
 
     @property
     def continues(self) -> bool:
-        """Whether it begins in the middle of the last word of the utterance before it."""
+        """Whether this utterance begins in the middle of the last word of the one before it."""
         return self.utterance > 0 and bool(self.committed) and not self.committed.startswith(" ")
 
     @property
@@ -77,7 +77,7 @@ class SegmentedTranscript:
     def step(
         self, log_probs: NDArray[np.float32], preview: NDArray[np.float32] | None = None
     ) -> SegmentedTranscript:
-        """The utterances after more frames; the arguments are those of `Transcript.step`."""
+        """Return the transcript after more frames; the arguments are those of `Transcript.step`."""
         before = self.transcript.drop_committed() if self.ends else self.transcript
         after = before.step(log_probs, preview)
         return replace(

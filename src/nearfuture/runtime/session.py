@@ -8,7 +8,7 @@ import onnxruntime as ort
 
 
 def session_options(threads: int) -> Any:
-    """The options of every session: so many threads within an operation, none that spins."""
+    """Return the options of every session: `threads` within an operation, none that spins."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1

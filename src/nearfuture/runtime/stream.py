@@ -39,7 +39,7 @@ class Stream:
         self._finished = False
 
     def accept(self, samples: ArrayLike) -> list[Event]:
-        """Process more samples: one event for each quantum that they complete, maybe none.
+        """Process more samples, and return an event for each quantum that they complete.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16, any n ≥ 0, at the rate of this stream.
@@ -58,7 +58,7 @@ class Stream:
         return events
 
     def finish(self) -> Event:
-        """End the stream: the last event, with everything that still waited for a future.
+        """End the stream; the last event has everything that still waited for a future.
 
         Raises:
             NearfutureError: if the stream has ended already.

@@ -64,7 +64,7 @@ class StreamConfig:
         endpoint: Endpoint | None = None,
         on_log_probs: LogProbsHook | None = None,
     ) -> StreamConfig:
-        """The configuration with the largest lookahead that keeps a budget.
+        """Choose the largest lookahead that keeps a budget.
 
         Args:
             manifest: of a streaming model.
@@ -106,7 +106,7 @@ class StreamConfig:
         return Budget(self.lookahead, self.latency.worst_ms)
 
     def quanta(self) -> Quanta:
-        """The divider of the stream's samples into the quanta of the model."""
+        """Return what cuts the stream's samples into the quanta of the model."""
         return Quanta(
             self.rate,
             self.manifest.rate,
@@ -116,7 +116,7 @@ class StreamConfig:
 
 
 def with_resampler(latency: Latency, resampler_ms: float) -> Latency:
-    """The latency of audio that passes a resampler with this right context first."""
+    """Return the latency of audio that passes a resampler with this right context first."""
     if resampler_ms == 0:
         return latency
     items = (LatencyItem("resampler", resampler_ms), *latency.items)

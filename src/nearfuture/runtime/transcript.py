@@ -60,7 +60,7 @@ class Transcript:
 
     @classmethod
     def empty(cls, manifest: Manifest) -> Transcript:
-        """The transcript of a stream of this model that has not begun."""
+        """Return the transcript of a stream of this model that has not begun."""
         return cls(
             detokenizer=Detokenizer(manifest.vocabulary, manifest.frame_ms, manifest.centre_ms)
         )
@@ -68,7 +68,7 @@ class Transcript:
     def step(
         self, log_probs: NDArray[np.float32], preview: NDArray[np.float32] | None = None
     ) -> Transcript:
-        """The transcript after more frames.
+        """Return the transcript after more frames.
 
         Args:
             log_probs: (T, V) of the committing head, any T ≥ 0.
@@ -103,7 +103,7 @@ class Transcript:
 
     @property
     def speech_ms(self) -> float:
-        """From the first committed character to the last frame of the committing head."""
+        """Milliseconds from the first committed character to the last frame."""
         if not self.words:
             return 0.0
         times = self.detokenizer
@@ -111,7 +111,7 @@ class Transcript:
 
     @property
     def silence_ms(self) -> float:
-        """From the last committed character to the last frame of the committing head."""
+        """Milliseconds from the last committed character to the last frame."""
         return self.detokenizer.frame_ms * self.silent_frames
 
     @property
@@ -120,7 +120,7 @@ class Transcript:
         return bool(self._open) and self.detokenizer.is_space(self._open[-1].index)
 
     def drop_committed(self) -> Transcript:
-        """The transcript without its committed text: what follows is the text behind it.
+        """Return the transcript without its committed text: what follows is the text behind it.
 
         It begins with a space where it begins a new word, so that the parts of a text, one behind
         another, are the text.
@@ -189,7 +189,7 @@ class Transcript:
         return round(_HEAD_OFFSET_MS / self.detokenizer.frame_ms)
 
     def _preview_tail(self) -> tuple[Token, ...]:
-        """The tokens of the previewing head behind the committed text."""
+        """Return the tokens of the previewing head behind the committed text."""
         word, tail, reached = self._open, self._tail, self.frames
         if self._previews.frames <= reached:
             return ()
@@ -218,6 +218,6 @@ class Transcript:
 
 
 def _common_end(left: Sequence[Token], right: Sequence[Token]) -> int:
-    """How many symbols both end with."""
+    """Count the symbols that both end with."""
     pairs = zip(reversed(left), reversed(right), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0].index == pair[1].index, pairs))

@@ -1,4 +1,4 @@
-"""What is written: vocabularies, normalisation, word and character error rates."""
+"""Text: vocabularies, normalisation, error rates, subtitles and other formats with times."""
 
 from nearfuture.text.counting import counted
 from nearfuture.text.error_rate import (

@@ -1,10 +1,10 @@
-"""Numbers of things, in words."""
+"""Counts with their nouns, for messages."""
 
 from __future__ import annotations
 
 
 def counted(number: int, thing: str) -> str:
-    """So many of a thing whose plural ends with s.
+    """Return a number with its noun, whose plural ends with s.
 
     >>> counted(1, "frame"), counted(0, "recording")
     ('1 frame', '0 recordings')

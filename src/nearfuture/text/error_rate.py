@@ -39,7 +39,7 @@ class ErrorRate:
 
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> ErrorRate:
-        """The counts of an alignment made by `edit_alignment`.
+        """Count the edits of an alignment by `edit_alignment`.
 
         >>> ErrorRate.of(edit_alignment(["a", "b"], ["a"]))
         ErrorRate(substitutions=0, deletions=1, insertions=0, reference=2)
@@ -73,7 +73,7 @@ class ErrorRate:
 
 
 def word_errors(reference: str, hypothesis: str) -> ErrorRate:
-    """The edits between two texts in words, which are what white space separates.
+    """Count the edits between two texts in words; white space separates words.
 
     Texts are compared as they are: normalise both first (`normalise`).
 
@@ -84,7 +84,7 @@ def word_errors(reference: str, hypothesis: str) -> ErrorRate:
 
 
 def character_errors(reference: str, hypothesis: str) -> ErrorRate:
-    """The edits between two texts in characters (code points), single spaces between words counted.
+    """Count the edits between two texts in characters, single spaces between words included.
 
     >>> character_errors("two zero", "too  zer").errors
     2
@@ -93,7 +93,7 @@ def character_errors(reference: str, hypothesis: str) -> ErrorRate:
 
 
 def edit_alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
-    """An alignment with the fewest substitutions, deletions and insertions, each of cost one.
+    """Align two sequences with the fewest substitutions, deletions and insertions.
 
         d(i, j) = min(d(i-1, j-1) + [r_i ≠ h_j],  d(i-1, j) + 1,  d(i, j-1) + 1)
 
@@ -136,7 +136,7 @@ def edit_alignment(reference: Sequence[str], hypothesis: Sequence[str]) -> list[
 
 
 def _align(reference: Sequence[str], hypothesis: Sequence[str]) -> list[Pair]:
-    """The pairs, column by column of d: a column is two numbers of R bits.
+    """Compute the pairs, column by column of d: a column is two numbers of R bits.
 
     Neighbours in d differ by one at most, so that a column is its differences downwards: bit i − 1
     of `more` says that d(i, j) is d(i−1, j) + 1, of `less` that it is one less. The columns are

@@ -13,7 +13,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def normalise(text: str) -> str:
-    r"""The text in the one spelling that vocabularies and error rates use.
+    r"""Return the text in the one spelling that vocabularies and error rates use.
 
     In this order:
 

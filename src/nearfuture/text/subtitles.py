@@ -41,7 +41,7 @@ class Cue:
 
 
 def cues(words: Iterable[Timed]) -> Iterator[Cue]:
-    """The words in cues: a new one after a pause of 0.8 s, within 7 s, and within 84 characters.
+    """Divide words into cues: at pauses of 0.8 s, and so that none exceeds 7 s or 84 characters.
 
     Every word is in exactly one cue, in order; a word that is longer than all that is alone. A cue
     comes as soon as the word behind it is known.
@@ -61,7 +61,7 @@ def cues(words: Iterable[Timed]) -> Iterator[Cue]:
 
 
 def srt(words: Iterable[Timed]) -> Iterator[str]:
-    r"""The words as SubRip: numbered cues, milliseconds behind a comma; piece by piece.
+    r"""Yield the words as SubRip: numbered cues, milliseconds behind a comma.
 
     >>> "".join(srt([Timed("seven", 367.5, 3661002.0, 1.0)]))
     '1\n00:00:00,368 --> 01:01:01,002\nseven\n\n'
@@ -71,7 +71,7 @@ def srt(words: Iterable[Timed]) -> Iterator[str]:
 
 
 def vtt(words: Iterable[Timed]) -> Iterator[str]:
-    r"""The words as WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
+    r"""Yield the words as WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
 
     >>> "".join(vtt([Timed("r&b", 0.0, 500.0, 1.0)]))
     'WEBVTT\n\n00:00:00.000 --> 00:00:00.500\nr&amp;b\n\n'

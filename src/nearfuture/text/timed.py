@@ -25,7 +25,7 @@ class Timed:
 
 
 def timed_json(timed: Timed) -> dict[str, Any]:
-    """Text with its times as plain values, as JSON lines have it.
+    """Return text with its times as plain values for JSON.
 
     >>> timed_json(Timed(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
     {'text': 'zero', 'start_ms': 347.5, 'end_ms': 527.5, 'confidence': 0.9877}
@@ -39,7 +39,7 @@ def timed_json(timed: Timed) -> dict[str, Any]:
 
 
 def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[str]:
-    r"""The words in NIST's form: `file channel start duration word confidence`, line by line.
+    r"""Yield the words in NIST's form: `file channel start duration word confidence`.
 
     White space separates the fields, so that in the name it becomes an underscore.
 
@@ -63,7 +63,7 @@ def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[st
 
 
 def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str:
-    """Interval tiers in Praat's long text form.
+    """Return interval tiers in Praat's long text form.
 
     An interval tier has no holes: between the words lie intervals without text.
 

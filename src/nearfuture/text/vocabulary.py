@@ -60,7 +60,7 @@ class Vocabulary:
 
     @classmethod
     def english(cls) -> Vocabulary:
-        """The English letters: space, apostrophe, a to z; 29 ids with the blank.
+        """Return the English letters: space, apostrophe, a to z; 29 ids with the blank.
 
         >>> Vocabulary.english().encode("it's")
         [11, 22, 2, 21]
@@ -69,7 +69,7 @@ class Vocabulary:
 
     @classmethod
     def from_texts(cls, texts: Iterable[str]) -> Vocabulary:
-        """The vocabulary of all characters in `texts`, in the order of their code points.
+        """Return the vocabulary of all characters in `texts`, in the order of their code points.
 
         Texts are taken as they are: normalise them first, in the way that training will.
 
@@ -82,7 +82,7 @@ class Vocabulary:
         return BLANK + 1 + len(self.symbols)
 
     def encode(self, text: str) -> list[int]:
-        """The ids of the characters of `text`, one for each.
+        """Return the ids of the characters of `text`, one for each.
 
         Raises:
             NearfutureError: naming every character the vocabulary lacks and where it is first.
@@ -100,7 +100,7 @@ vocabulary from the texts (Vocabulary.from_texts)
             raise NearfutureError(self._unknown(text), parameter="text") from None
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The characters of `ids`, one for each; the blank writes nothing.
+        """Return the characters of `ids`, one for each; the blank writes nothing.
 
         Repeats are kept: collapsing them is the work of a CTC decoder, not of the vocabulary.
 
@@ -132,7 +132,7 @@ vocabulary from the texts (Vocabulary.from_texts)
 
 
 def frames_needed(target: Sequence[Hashable]) -> int:
-    """Fewest frames in which CTC can spell a target: its length plus its immediate repeats.
+    """Count the fewest frames in which CTC can spell a target: its length plus its repeats.
 
     Two of the same symbol in a row need a blank between them (Graves et al. 2006).
 

@@ -20,7 +20,7 @@ from nearfuture.runtime.engine import Engine, Outputs, State
 
 
 def bucket(rows: int) -> int:
-    """The size a batch is padded to, so that only so many shapes ever occur.
+    """Return the size a batch is padded to, so that only a few shapes ever occur.
 
     ONNX Runtime keeps a little memory for each shape it has seen. Up to 16 rows nothing is padded,
     beyond that less than one row in eight.
@@ -60,11 +60,11 @@ class StatePool:
         """Slots whose state is a row of the newest batch, and not in their slot."""
 
     def take(self) -> int:
-        """A slot that is free; what is in it is another stream's until `reset`."""
+        """Take a free slot; its state is another stream's until `reset`."""
         return self._free.popleft()
 
     def give_back(self, slot: int) -> None:
-        """The stream of this slot has ended; another one may have the slot."""
+        """Free a slot, whose stream has ended."""
         self._free.append(slot)
 
     def reset(self, slot: int) -> None:
@@ -74,7 +74,7 @@ class StatePool:
             array[slot] = self._initial[name][0]
 
     def gather(self, slots: Sequence[int], rows: int) -> State:
-        """The states of these slots as one batch, valid until the next call.
+        """Return the states of these slots as one batch, valid until the next call.
 
         Args:
             slots: one for each row.
@@ -154,7 +154,7 @@ class BatchEngine:
         return outputs
 
     def finish(self, slots: Sequence[int]) -> Outputs:
-        """The tails of the streams of these slots; as in `step`."""
+        """Compute the tails of the streams of these slots; the rest is as in `step`."""
         began = perf_counter()
         outputs = self.engine.finish(self.pool.gather(slots, bucket(len(slots))))
         self.spent_s["finish"] += perf_counter() - began

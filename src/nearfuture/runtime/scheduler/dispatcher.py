@@ -148,16 +148,16 @@ class Dispatcher:
 
     @property
     def error(self) -> NearfutureError | None:
-        """Why it serves no more streams: it failed, or was closed; None while it serves."""
+        """The reason why this serves no more streams, failure or close; None while it serves."""
         return self._queue.error
 
     def occupancy(self) -> Occupancy:
-        """Streams and load at this moment: what `stats` says of them, without its percentiles."""
+        """Return the streams and the load now, without the percentiles that `stats` computes."""
         self._queue.refuse_in_child()
         return self._queue.occupancy()
 
     def stats(self) -> DispatchStats:
-        """Streams, load and latencies at this moment."""
+        """Return streams, load, counts and latencies."""
         self._queue.refuse_in_child()
         return self._queue.stats()
 
@@ -214,6 +214,6 @@ class Dispatcher:
 
 @atexit.register
 def _close_all() -> None:
-    """No thread may be inside ONNX Runtime while the interpreter goes away."""
+    """End all threads: none may be inside ONNX Runtime when the interpreter ends."""
     for dispatcher in list(_OPEN):
         dispatcher._exit()

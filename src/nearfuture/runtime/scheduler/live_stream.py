@@ -60,7 +60,7 @@ class LiveStream:
 
     @property
     def waiting_s(self) -> float:
-        """Seconds of audio that were accepted and are not yet computed; 0 when it has ended.
+        """Seconds of audio that were accepted and are not yet computed; 0 at the end.
 
         It includes what cannot be computed yet: less than a quantum, and the resampler's context.
         It falls before each event, so a caller with more audio can wait for events.
@@ -72,16 +72,16 @@ class LiveStream:
 
     @property
     def closed(self) -> bool:
-        """Whether it is over: its last event is out, or it was closed, or it failed."""
+        """Whether the stream is over: its last event is out, or it was closed, or it failed."""
         return self._entry.closed
 
     @property
     def error(self) -> Exception | None:
-        """What ended it early; None if nothing did."""
+        """The error that ended the stream early; None without one."""
         return self._entry.error
 
     def accept(self, samples: ArrayLike) -> None:
-        """Bring more samples; never waits. Their events are delivered in the engine's thread.
+        """Queue more samples without waiting; their events come in the engine's thread.
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16, any n ≥ 0, at the rate of this stream.
@@ -145,7 +145,7 @@ class LiveStream:
             self._queue.release(self._entry)
 
     def _arrival(self, now: float) -> Arrival:
-        """The arrival of the last sample; a speaker began when the first one came."""
+        """Return the arrival of the last sample; a speaker began when the first one came."""
         spoken_s = self._accepted_samples / self._config.rate
         early = self._began is not None and self._began + spoken_s > now + _EARLY_S
         return Arrival(now, early)

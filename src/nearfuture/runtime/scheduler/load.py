@@ -18,7 +18,7 @@ _Array: TypeAlias = NDArray[np.float64]
 
 
 class Busy(NearfutureError):  # noqa: N818 - HTTP's word
-    """No more streams are admitted now.
+    """The dispatcher admits no more streams now.
 
     Args:
         streams: open ones.
@@ -49,7 +49,7 @@ again when one has ended, or ask another server
 
 
 class Load:
-    """What share of the time is needed if every open stream is fed in real time.
+    """The share of the time that is needed if every open stream is fed in real time.
 
         load(N) = slowdown · T(N) / quantum
 
@@ -89,18 +89,18 @@ class Load:
         self._rounds: deque[tuple[float, float, float]] = deque(maxlen=_ROUNDS)
 
     def record(self, size: int, seconds: float, *, now: float, tails: int = 0) -> None:
-        """A round of `size` streams and some tails took so long, and ended now."""
+        """Count a round of `size` streams and some tails, which took so long and ended now."""
         expected = float(np.interp(size, *self._steps)) + float(np.interp(tails, *self._tails))
         self._rounds.append((now, expected, seconds))
 
     def slowdown(self, *, now: float | None = None) -> float:
-        """Recent rounds took so many times as long as on the idle machine; 1 if there were none."""
+        """Return how many times as long recent rounds took as on the idle machine, or 1."""
         recent = [r for r in self._rounds if now is None or now - r[0] < _SECONDS]
         expected = sum(r[1] for r in recent)
         return sum(r[2] for r in recent) / expected if expected else 1.0
 
     def of(self, streams: int, *, now: float | None = None) -> float:
-        """The load if so many streams are fed in real time."""
+        """Return the load if so many streams are fed in real time."""
         return float(np.interp(streams, *self._steps)) * self.slowdown(now=now) / self._quantum_s
 
 

@@ -17,7 +17,7 @@ _LOG = logging.getLogger("nearfuture.dispatch")
 
 @dataclass(frozen=True)
 class Arrival:
-    """When audio was complete.
+    """The moment when audio was complete.
 
     Attributes:
         at_s: on the clock of `time.perf_counter`.
@@ -46,7 +46,7 @@ class Quantum:
 
 @dataclass(frozen=True)
 class Callbacks:
-    """Who receives what a stream says; both are called in the engine's thread."""
+    """The receivers of a stream's events and error; both are called in the engine's thread."""
 
     on_event: Callable[[Event], None]
     on_error: Callable[[Exception], None] | None = None
@@ -83,12 +83,12 @@ class QueueEntry:
 
     @property
     def has_work(self) -> bool:
-        """Whether it can use a round."""
+        """Whether there is a quantum or a tail to compute."""
         return not self.closed and (bool(self.waiting) or self.end is not None)
 
     @property
     def needs_only_tail(self) -> bool:
-        """Whether all that is still to be computed is its tail."""
+        """Whether only the tail is still to be computed."""
         return self.has_work and not self.waiting
 
     @property
@@ -97,7 +97,7 @@ class QueueEntry:
         return self.computing or (self.waiting[0] if self.waiting else None)
 
     def deliver_event(self, arrival: Arrival, *, final: bool = False) -> list[float]:
-        """Deliver an event; its `compute_ms`, unless its audio came early."""
+        """Deliver an event, and return its `compute_ms`, unless its audio came early."""
         event = self.decoder.event(since=arrival.at_s, final=final)
         self.callbacks.on_event(event)
         return [] if arrival.early else [event.compute_ms]

@@ -71,7 +71,8 @@ class Rounds:
     ) -> list[float]:
         """Decode one row, of a quantum or of the tail, and deliver its event.
 
-        Its `compute_ms`, unless there was no event, or its audio had come early.
+        Returns:
+            The event's `compute_ms`; nothing without an event, or where its audio came early.
         """
         if entry.closed:
             return []
@@ -93,7 +94,7 @@ class Rounds:
 
 
 def measure_load(batch: BatchEngine, slots: int, *, quantum_s: float) -> Load:
-    """The load that batches are on this machine, from rounds of several sizes, timed.
+    """Measure the load that batches are on this machine, by rounds of several sizes.
 
     ONNX Runtime also takes its memory for the largest of them here, and not while people wait.
     """

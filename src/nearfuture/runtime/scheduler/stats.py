@@ -1,4 +1,4 @@
-"""What a dispatcher has done lately: counts, and latencies over a sliding window."""
+"""Counts of a dispatcher, and its latencies over a sliding window."""
 
 from __future__ import annotations
 
@@ -108,14 +108,14 @@ class Meter:
             self.spent_s[part] += seconds
 
     def windows(self) -> tuple[list[float], list[float]]:
-        """Copies of the latest latencies, of events and of last events."""
+        """Return copies of the latest latencies, of events and of last events."""
         return list(self._compute_ms), list(self._final_ms)
 
 
 def latency_percentiles(
     compute_ms: Sequence[float], final_ms: Sequence[float]
 ) -> dict[str, float | None]:
-    """The percentiles of `DispatchStats`, by their names; it takes time, so hold no lock."""
+    """Compute the percentiles of `DispatchStats`, by name; that takes time, so hold no lock."""
     percentiles: dict[str, float | None] = {}
     for kind, window in (("compute", compute_ms), ("final", final_ms)):
         p50, p98 = np.percentile(window, (50, 98)).tolist() if window else (None, None)

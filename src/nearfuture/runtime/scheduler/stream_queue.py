@@ -47,7 +47,7 @@ class StreamQueue:
 
     @property
     def error(self) -> NearfutureError | None:
-        """Why no stream is admitted any more; None while streams are."""
+        """The reason why no stream is admitted any more; None while streams are."""
         return self._error
 
     @property
@@ -56,7 +56,7 @@ class StreamQueue:
         return os.getpid() != self._process
 
     def refuse_in_child(self) -> None:
-        """Raise an error in a fork."""
+        """Raise an error in a fork of the process that made the queue."""
         if self.in_child:
             raise NearfutureError(
                 "the dispatcher's thread runs in the process that made it: make a Dispatcher after "
@@ -101,7 +101,7 @@ class StreamQueue:
         end: Arrival | None = None,
         resample_s: float = 0.0,
     ) -> None:
-        """More quanta of a stream are complete.
+        """Queue more quanta of a stream.
 
         Args:
             entry: of the stream.
@@ -117,27 +117,27 @@ class StreamQueue:
                 self._queue(entry)
 
     def release(self, entry: QueueEntry) -> None:
-        """Nothing of a stream is computed any more: another one may take its place."""
+        """Close a stream: nothing of it is computed any more, and its place is free."""
         with self._changed:
             self._release(entry)
             self._changed.notify()
 
     def close(self, *, drain: bool) -> list[Callable[[], None]]:
-        """Admit nothing any more; how each of the streams that are still open is finished."""
+        """Admit nothing any more, and return what finishes each of the streams that are open."""
         with self._changed:
             self._closing, self._drain = True, drain
             self._changed.notify()
             return list(self._open.values())
 
     def occupancy(self) -> Occupancy:
-        """Streams and load at this moment."""
+        """Return the streams and the load now."""
         with self._changed:
             streams = len(self._open)
             load = self._load.of(streams, now=perf_counter())
             return Occupancy(streams=streams, load=load, load_limit=self._max_load)
 
     def stats(self) -> DispatchStats:
-        """Streams, load and latencies at this moment."""
+        """Return streams, load, counts and latencies."""
         with self._changed:
             windows = self._meter.windows()
         latencies = latency_percentiles(*windows)  # not under the lock, which the engine waits for
@@ -164,7 +164,7 @@ class StreamQueue:
     # The engine's thread.
 
     def next_round(self) -> list[QueueEntry]:
-        """All streams that have work, as soon as there are any; none when the thread is to end."""
+        """Wait for streams that have work, and return them; none when the thread is to end."""
         began = perf_counter()
         with self._changed:
             while not self._closing or (self._drain and self._open):
@@ -179,7 +179,7 @@ class StreamQueue:
             return []
 
     def next_quanta(self, entries: Sequence[QueueEntry]) -> list[tuple[QueueEntry, Quantum]]:
-        """The next quantum of each entry that has one."""
+        """Take the next quantum of each entry that has one."""
         with self._changed:
             steps = [(entry, entry.waiting.popleft()) for entry in entries if entry.waiting]
             for entry, quantum in steps:
@@ -187,7 +187,7 @@ class StreamQueue:
             return steps
 
     def ending(self, entries: Sequence[QueueEntry]) -> list[QueueEntry]:
-        """The entries whose tail is next, also where the stream has ended just now."""
+        """Return the entries whose tail is next, also where the stream has ended just now."""
         with self._changed:
             return [entry for entry in entries if entry.needs_only_tail]
 
@@ -212,7 +212,7 @@ class StreamQueue:
             self.fail(entry, error)
 
     def end_round(self, entries: Sequence[QueueEntry], stats: RoundStats) -> None:
-        """A round of these entries is over."""
+        """End a round of these entries, and count it."""
         with self._changed:
             for entry in entries:
                 entry.in_round, entry.computing = False, None

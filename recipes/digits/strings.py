@@ -2,7 +2,7 @@
 
 A string takes one speaker of the Free Spoken Digit Dataset, with gaps of 0 to 250 ms, a level and a
 noise of its own; everything follows from a seed. The corpus's own split holds: recordings 0 to 4
-of each speaker and digit are for testing only; recording 5 is for watching a training.
+of each speaker and digit are for testing only; recording 5 is for validation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from nearfuture.text import Vocabulary
 
 WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 HELD_OUT = "theo"
-"""The speaker whom training never hears."""
+"""The speaker who is in no training batch."""
 
 Split = Literal["train", "dev", "test"]
 _DEV_RECORDING = 5
@@ -70,7 +70,8 @@ class DigitRecordings:
             raise NearfutureError(
                 "the Free Spoken Digit Dataset is not among the corpora; let NEARFUTURE_CORPORA "
                 "name a folder and run: nearfuture data fetch fsdd (which needs "
-                "pip install 'nearfuture[train]')"
+                "pip install 'nearfuture[train]')",
+                code="not_found",
             )
         takes: dict[tuple[str, str], tuple[list[NDArray[np.float32]], ...]] = {}
         source = read_source(folder / "manifest.tsv")
@@ -92,7 +93,7 @@ class DigitRecordings:
 
     @property
     def seen(self) -> tuple[str, ...]:
-        """The speakers whom training hears."""
+        """The speakers who are trained on."""
         return tuple(sorted({speaker for speaker, _ in self.takes} - {HELD_OUT}))
 
     def string(
@@ -113,12 +114,12 @@ class DigitRecordings:
     ) -> Utterance:
         """A string as it was recorded, with pauses of up to 250 ms at its ends and in between."""
         takes = self.takes[speaker, split]
-        said = rng.integers(0, 10, digits)
+        chosen = rng.integers(0, 10, digits)
         pieces = [self._gap(rng)]
-        for digit in said:
+        for digit in chosen:
             choices = takes[digit]
             pieces += [choices[rng.integers(len(choices))], self._gap(rng)]
-        words = " ".join(WORDS[digit] for digit in said)
+        words = " ".join(WORDS[digit] for digit in chosen)
         return Utterance(
             name=f"{speaker}: {words}",
             samples=np.concatenate(pieces),
@@ -165,34 +166,40 @@ class ConnectedDigits:
     environment: AcousticEnvironment = field(default_factory=AcousticEnvironment)
     cut_filter: CutFilter = field(default_factory=CutFilter)
     seed: int = 0
-    _ahead: Prefetcher = field(default_factory=Prefetcher, init=False, repr=False, compare=False)
+    _prefetcher: Prefetcher = field(
+        default_factory=Prefetcher, init=False, repr=False, compare=False
+    )
 
     def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
         """The utterances of one training step: those of one rank among so many."""
-        return self._ahead.batch(self._made, step, rank, ranks)
+        return self._prefetcher.batch(self._make, step, rank, ranks)
 
-    def _made(self, step: int, rank: int, ranks: int) -> Batch:
+    def _make(self, step: int, rank: int, ranks: int) -> Batch:
         rng = np.random.default_rng([self.seed, step])
         short = rng.random() < _SHORT
         digits = int(rng.integers(1, 3) if short else rng.integers(3, 8))
         others = [other for other in self.others if len(other.text.split()) == digits]
         places = share(range(round(self.digits_per_batch / digits)), rank, ranks)
-        return Batch(utterances=[self._one(step, place, digits, others) for place, _ in places])
+        return Batch(
+            utterances=[self._utterance(step, place, digits, others) for place, _ in places]
+        )
 
-    def _one(self, step: int, place: int, digits: int, others: Sequence[Utterance]) -> Utterance:
+    def _utterance(
+        self, step: int, place: int, digits: int, others: Sequence[Utterance]
+    ) -> Utterance:
         rng = np.random.default_rng([self.seed, step, place])
         if others and rng.random() < self.others_share:
-            one = others[int(rng.integers(len(others)))]
+            string = others[int(rng.integers(len(others)))]
         else:
             seen = self.recordings.seen
             speaker = seen[rng.integers(len(seen))]
-            one = self.recordings.clean_string(speaker, "train", digits, rng)
+            string = self.recordings.clean_string(speaker, "train", digits, rng)
         rate = self.recordings.rate
         samples = self.augmentation.apply(
-            one.samples,
+            string.samples,
             rate,
             rng,
             environment=self.environment,
-            fits=lambda size: self.cut_filter.fits(one.text, size / rate),
+            fits=lambda size: self.cut_filter.fits(string.text, size / rate),
         )
-        return dataclasses.replace(one, samples=samples)
+        return dataclasses.replace(string, samples=samples)

@@ -70,8 +70,8 @@ def _synthesised(rate: int, per_voice: int, seed: int) -> Iterator[Utterance]:
             rng = np.random.default_rng([seed, number])
             for _ in range(per_voice):
                 short = rng.random() < 0.15
-                said = rng.integers(0, 10, rng.integers(1, 3) if short else rng.integers(3, 8))
-                words = " ".join(WORDS[digit] for digit in said)
+                digits = rng.integers(0, 10, rng.integers(1, 3) if short else rng.integers(3, 8))
+                words = " ".join(WORDS[digit] for digit in digits)
                 speed = float(rng.uniform(0.8, 1.3))
                 path = Path(folder) / "voice.wav"
                 if program == "flite":
@@ -86,8 +86,8 @@ def _synthesised(rate: int, per_voice: int, seed: int) -> Iterator[Utterance]:
                 try:
                     subprocess.run(command, check=True, capture_output=True)
                 except (OSError, subprocess.CalledProcessError) as error:
-                    said_why = getattr(error, "stderr", b"") or b""
-                    reason = " ".join(said_why.decode(errors="replace").split()) or str(error)
+                    stderr = getattr(error, "stderr", b"") or b""
+                    reason = " ".join(stderr.decode(errors="replace").split()) or str(error)
                     raise NearfutureError(
                         f"{program} does not speak with the voice {voice} ({reason}): mend its "
                         f"installation, or remove it to do without"

@@ -692,7 +692,7 @@ def test_what_cannot_teach_is_refused(tmp_path: Path) -> None:
         taught(tmp_path, None, distill=1.0)
     with refuses("conflict", "distill", "`distill=0`"):
         taught(tmp_path, twin)
-    with refuses("not_found", "shifts", [1, 5], [0, 2]):
+    with refuses("not_found", "shifts", "1, 5", "0, 2"):
         taught(tmp_path, twin, distill=1.0, shifts={5: 1, 1: 1, 2: 0})
     with refuses("unsupported", None, "one head, not 2"):
         taught(tmp_path, Recognizer(CONFIG), distill=1.0)

@@ -63,13 +63,7 @@ def architectures(
             code="conflict",
             parameter="models",
         )
-    if unknown := sorted(set(distillation.shifts) - set(config.heads)):
-        raise NearfutureError(
-            f"`shifts` names heads of {', '.join(map(str, unknown))} frames; the model has heads "
-            f"of {', '.join(map(str, config.heads))}",
-            code="not_found",
-            parameter="shifts",
-        )
+    distillation.check_heads(config.heads)
     if not training.regularise:
         config = config.replace(dropout=0.0)
     return {name: config if name == STREAMING else config.twin() for name in names}

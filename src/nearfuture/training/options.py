@@ -20,6 +20,7 @@ BIDIRECTIONAL, STREAMING = "bidirectional", "streaming"
 
 _STEPS = 6000
 _LEARNING_RATE, _MUON_LR = 2e-3, 3e-3
+_DISTILL = 3.0
 _FINE_TUNING_LEARNING_RATE = 5e-4
 _LIBRARY_ONLY = Parameter(parse=False)  # what the command line does not offer
 
@@ -229,6 +230,22 @@ class DistillationOptions:
     def weight(self) -> float:
         """The weight of the divergence; 0 where none is given."""
         return self.distill or 0.0
+
+    def resolved(self, *, both: bool) -> DistillationOptions:
+        """Fill in the weight where none is given: only with both models one teaches the other."""
+        default = _DISTILL if both else 0.0
+        distill = default if self.distill is None else self.distill
+        return dataclasses.replace(self, distill=distill)
+
+    def check_heads(self, heads: Sequence[int]) -> None:
+        """Refuse shifts of heads that a model does not have."""
+        if unknown := sorted(set(self.shifts) - set(heads)):
+            raise NearfutureError(
+                f"`shifts` names heads of {', '.join(map(str, unknown))} frames; the model has "
+                f"heads of {', '.join(map(str, heads))}",
+                code="not_found",
+                parameter="shifts",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -30,7 +30,6 @@ from nearfuture.training.teacher import fingerprint, initialise_from_teacher
 from nearfuture.training.trainer import Trainer
 from nearfuture.training.validation import evaluate
 
-_DISTILL = 3.0
 _SLOW_BFLOAT16 = (
     "this processor has no instructions for bfloat16: a step takes longer with --bfloat16 than "
     "without"
@@ -81,12 +80,7 @@ def check_options(
             code="not_found",
             parameter="distill",
         )
-    if options.distillation.shifts and not options.distillation.weight and len(configs) < 2:
-        raise NearfutureError(
-            "`shifts` has no effect where `distill` is 0: leave one of them out",
-            code="conflict",
-            parameter="shifts",
-        )
+    options.distillation.resolved(both=len(configs) == 2)
     return configs
 
 
@@ -154,14 +148,11 @@ def _completed(
                 "these batches have no epochs: give `steps`", code="conflict", parameter="epochs"
             )
         steps = data.steps(schedule.epochs)
-    distillation = options.distillation
-    if distillation.distill is None:
-        distillation = dataclasses.replace(distillation, distill=_DISTILL if both else 0.0)
     return dataclasses.replace(
         options,
         schedule=schedule.scaled(steps),
         optimizer=optimizer if model.begin_with is None else optimizer.fine_tuning(),
-        distillation=distillation,
+        distillation=options.distillation.resolved(both=both),
     )
 
 

@@ -32,12 +32,7 @@ def check_teacher(
             code="conflict",
             parameter="distill",
         )
-    if unknown := sorted(set(options.shifts) - set(model.config.heads)):
-        raise NearfutureError(
-            f"`shifts` names heads {unknown}; the model has {list(model.config.heads)}",
-            code="not_found",
-            parameter="shifts",
-        )
+    options.check_heads(model.config.heads)
     if teacher is None:
         return
     if len(teacher.config.heads) > 1:

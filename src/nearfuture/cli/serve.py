@@ -1,6 +1,5 @@
 """`nearfuture serve`: a model as a service, for many clients at once."""
 
-import math
 import os
 import re
 import sys
@@ -212,13 +211,6 @@ def _check(models: RecognitionOptions, network: NetworkOptions) -> None:
                 code="out_of_range",
                 parameter=name,
             )
-    if not 0 < models.silence_ms <= models.longest_ms < math.inf:
-        raise NearfutureError(
-            f"`silence_ms` is {models.silence_ms:g} and `longest_ms` {models.longest_ms:g}: both "
-            f"are finite, the first above 0 and not above the second",
-            code="out_of_range",
-            parameter="silence_ms",
-        )
 
 
 def _announcement(

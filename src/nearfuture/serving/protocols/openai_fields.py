@@ -21,6 +21,16 @@ _OPENAI_MODELS = ("whisper-", "gpt-")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
 
 
+def not_offered(parameter: str, value: object, way_out: str) -> RequestError:
+    """Return the error for a value that OpenAI's API has and this server has not.
+
+    >>> str(not_offered("temperature", 1, "send 0"))
+    'temperature 1 is not offered: send 0'
+    """
+    message = f"{parameter} {brief(value)} is not offered: {way_out}"
+    return RequestError("unsupported_value", message, parameter)
+
+
 def resolve_model(service: Service, name: str | None) -> str:
     """Return the name of the model that runs: the one named, or the first for OpenAI's own names.
 
@@ -78,11 +88,7 @@ def refuse_options(
         if value is None or any(_equal(value, default) for default in accepted):
             continue
         instead = f", or send {brief(accepted[0])}" if accepted else ""
-        raise RequestError(
-            "unsupported_value",
-            f"{parameter} {brief(value)} is not offered: leave it out{instead}",
-            parameter,
-        )
+        raise not_offered(parameter, value, f"leave it out{instead}")
 
 
 def read_object(

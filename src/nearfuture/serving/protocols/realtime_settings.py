@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.json_fields import as_text, brief
-from nearfuture.serving.protocols.openai_fields import as_language, read_object
+from nearfuture.serving.protocols.openai_fields import as_language, not_offered, read_object
 
 Dialect: TypeAlias = Literal["ga", "beta"]
 """`ga` says `session.update`, `beta` (2024 and 2025) says `transcription_session.update`."""
@@ -84,12 +84,8 @@ class RealtimeSettings:
             encoding = _encoding_beta(fields.get("input_audio_format"))
             return self._with(fields, encoding, path, "input_audio_transcription")
         if isinstance(session, dict) and session.get("type", "transcription") != "transcription":
-            raise RequestError(
-                "unsupported_value",
-                f"a session of type {brief(session['type'])} is not offered: this server "
-                f"transcribes, and speaks to nobody; say type: 'transcription'",
-                "session.type",
-            )
+            way_out = "this server transcribes, and speaks to nobody; say 'transcription'"
+            raise not_offered("session.type", session["type"], way_out)
         defaults: dict[str, tuple[object, ...]] = {"include": ([],)}
         fields = read_object(session, "session", read=_READ_SESSION, defaults=defaults)
         audio = read_object(
@@ -166,12 +162,8 @@ def _encoding_ga(value: object) -> str | None:
     encoding = _one_of(fields.get("type"), _GA, f"{path}.type")
     rate = fields.get("rate")
     if rate not in (None, RATES[encoding]):
-        raise RequestError(
-            "invalid",
-            f"{brief(rate)} samples per second of {_GA[encoding]} are not offered: this protocol "
-            f"has {RATES[encoding]} only; /stream takes any rate",
-            f"{path}.rate",
-        )
+        way_out = f"{_GA[encoding]} has {RATES[encoding]} here; /stream takes any rate"
+        raise not_offered(f"{path}.rate", rate, way_out)
     return encoding
 
 
@@ -183,11 +175,7 @@ def _one_of(value: object, names: Mapping[str, str], path: str) -> str:
     for encoding, name in names.items():
         if value == name:
             return encoding
-    raise RequestError(
-        "invalid_value",
-        f"{brief(value)} is no audio format of this protocol: use {', '.join(names.values())}",
-        path,
-    )
+    raise not_offered(path, value, f"use {', '.join(names.values())}")
 
 
 def _silence_ms(value: object, path: str) -> int | None:
@@ -195,12 +183,11 @@ def _silence_ms(value: object, path: str) -> int | None:
         return None
     kind = value.get("type", "server_vad") if isinstance(value, dict) else "server_vad"
     if kind != "server_vad":
-        raise RequestError(
-            "invalid_value",
-            f"turn detection of type {brief(kind)} is not offered: use 'server_vad', which waits "
-            f"for a pause of silence_duration_ms, or null and commit by yourself",
-            f"{path}.type",
+        way_out = (
+            "use 'server_vad', which waits for a pause of silence_duration_ms, or null and commit "
+            "by yourself"
         )
+        raise not_offered(f"{path}.type", kind, way_out)
     fields = read_object(value, path, read=("type", "silence_duration_ms"), defaults=_DEFAULT_TURNS)
     silence = fields.get("silence_duration_ms")
     if silence is None:

@@ -9,7 +9,11 @@ from starlette.datastructures import FormData, UploadFile
 
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.json_fields import brief
-from nearfuture.serving.protocols.openai_fields import as_language, refuse_options
+from nearfuture.serving.protocols.openai_fields import (
+    as_language,
+    not_offered,
+    refuse_options,
+)
 
 FORMATS = ("json", "text", "srt", "verbose_json", "vtt")
 GRANULARITIES = ("word", "segment")
@@ -74,11 +78,7 @@ class TranscriptionRequest:
             )
         kind = _field(form, "response_format") or "json"
         if kind not in FORMATS:
-            raise RequestError(
-                "invalid_value",
-                f"response_format {brief(kind)} is not offered: use one of {', '.join(FORMATS)}",
-                "response_format",
-            )
+            raise not_offered("response_format", kind, f"use one of {', '.join(FORMATS)}")
         stream = _flag(form, "stream")
         if stream and kind not in _STREAMED:
             raise RequestError(
@@ -123,11 +123,7 @@ def _granularities(form: FormData, kind: str) -> frozenset[str]:
     names = [*form.getlist(f"{name}[]"), *form.getlist(name)]
     for value in names:
         if value not in GRANULARITIES:
-            raise RequestError(
-                "invalid_value",
-                f"{name} {brief(value)} is not offered: use word, segment, or both",
-                name,
-            )
+            raise not_offered(name, value, "use word, segment, or both")
     if names and kind != "verbose_json":
         raise RequestError(
             "invalid", f"{name} needs response_format verbose_json, but it is {kind!r}", name
@@ -141,9 +137,5 @@ def _refuse_temperature(value: str | None) -> None:
     except ValueError:
         temperature = math.nan
     if temperature != 0:
-        raise RequestError(
-            "unsupported_value",
-            f"temperature {brief(value)} is not offered: the text is always the most probable one; "
-            f"send 0, or leave it out",
-            "temperature",
-        )
+        way_out = "the text is always the most probable one; send 0, or leave it out"
+        raise not_offered("temperature", value, way_out)

@@ -1,4 +1,4 @@
-"""What a recogniser is made of, what it waits for and what it costs: pure Python."""
+"""The configuration of a recogniser, its latency and its cost, in pure Python."""
 
 from nearfuture.budget.component import ConvolutionConfig, FeatureConfig, RecurrenceConfig
 from nearfuture.budget.config import RecognizerConfig

@@ -1,4 +1,4 @@
-"""The one description of a recogniser: what it is made of, what it waits for and what it costs."""
+"""The configuration of a recogniser, with its latency and its cost."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class RecognizerConfig:
         )
 
     def check_head(self, lookahead_frames: int | None) -> None:
-        """Refuse a lookahead that no head has; None is a bidirectional model's head."""
+        """Refuse a lookahead that no head has; None is the head of a bidirectional model."""
         if lookahead_frames in self.lookaheads:
             return
         if self.heads:

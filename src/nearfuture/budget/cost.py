@@ -18,7 +18,7 @@ GATES: dict[Cell, int] = {"rnn": 1, "gru": 3, "lstm": 4}
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What a layer stores and what it computes for one output frame; costs add.
+    """The parameters of a layer and its operations for one output frame; costs add.
 
     Args:
         parameters: numbers to learn and to store.

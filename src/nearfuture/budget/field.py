@@ -33,7 +33,7 @@ class ReceptiveField:
         stride: input frames per output frame.
         block: outputs that appear together.
         padded: False where a window must be complete.
-        chain: for a composition, its links in order; leave it alone and use `then`.
+        chain: for a composition, its links in order; use `then` to make one.
 
     Raises:
         NearfutureError: for a reach that is negative or not a whole number of frames, a stride or

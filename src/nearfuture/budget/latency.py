@@ -1,4 +1,4 @@
-"""Algorithmic latency in milliseconds, itemised: who makes an output wait, and for how long.
+"""Algorithmic latency in milliseconds, itemised by the layers that an output waits for.
 
 Compute time is no part of it: this is what remains on an infinitely fast machine.
 """
@@ -14,10 +14,10 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True)
 class LatencyItem:
-    """One cause of waiting.
+    """One cause of latency.
 
     Args:
-        name: what waits, as a person would call it.
+        name: the layer or buffer that waits.
         ms: how long, in the worst case.
         early_ms: how much sooner it is over on average; 0 for a fixed delay.
 

@@ -1,4 +1,4 @@
-"""From a promise in milliseconds to the head that keeps it."""
+"""The largest head that a budget in milliseconds allows."""
 
 import math
 from collections.abc import Mapping

@@ -35,7 +35,7 @@ def dependency_matrix(
     probes: Sequence[float] = PROBES,
     dtype: torch.dtype = torch.float64,
 ) -> Tensor:
-    """Who looks at whom: `matrix[t, s]` says that output `t` changes with input frame `s`.
+    """The dependency matrix: `matrix[t, s]` says that output `t` changes with input frame `s`.
 
     The union over probes, initialisations, and the existence of a frame (a sequence that ends
     before it against one that ends with it). Compared bit for bit with an unchanged batch of the
@@ -45,7 +45,7 @@ def dependency_matrix(
         layer: a layer, or a function that makes one.
         frames: T.
         seed: of weights (where they are made here) and inputs.
-        initialisations: how many; a given layer is measured as it is first, then with
+        initialisations: how many; a layer that exists is measured as it is first, then with
             `reset_parameters` of its modules.
         probes: what is added to a frame.
         dtype: of weights and inputs.
@@ -63,11 +63,11 @@ def dependency_matrix(
     """
     together = min(frames, _TOGETHER)
     full = torch.full((together,), frames)
-    found = []
-    for i, subject in enumerate(variants(layer, count=initialisations, seed=seed, dtype=dtype)):
-        x = inputs(subject, 1, frames, seed=seed + i).expand(together, -1, -1)
-        direction = inputs(subject, 1, 1, seed=seed + i + 1)[0, 0]
-        base = _run(subject, x, full)
+    changes = []
+    for i, copy in enumerate(variants(layer, count=initialisations, seed=seed, dtype=dtype)):
+        x = inputs(copy, 1, frames, seed=seed + i).expand(together, -1, -1)
+        direction = inputs(copy, 1, 1, seed=seed + i + 1)[0, 0]
+        base = _run(copy, x, full)
         for begin in range(0, frames, together):
             place = torch.arange(begin, min(begin + together, frames))
             row = place - begin
@@ -75,13 +75,13 @@ def dependency_matrix(
             for probe in probes:
                 probed = x.clone()
                 probed[row, place] += probe * direction
-                changed |= _differs(_run(subject, probed, full), base)[row]
+                changed |= _differs(_run(copy, probed, full), base)[row]
             before, with_it = full.clone(), full.clone()
             before[row], with_it[row] = place, place + 1
-            changed |= _differs(_run(subject, x, with_it), _run(subject, x, before))[row]
-            found.append(changed)
+            changed |= _differs(_run(copy, x, with_it), _run(copy, x, before))[row]
+            changes.append(changed)
     blocks = math.ceil(frames / together)
-    union = [torch.cat(found[i : i + blocks]) for i in range(0, len(found), blocks)]
+    union = [torch.cat(changes[i : i + blocks]) for i in range(0, len(changes), blocks)]
     return torch.stack(union).any(dim=0).T.contiguous()
 
 
@@ -100,7 +100,7 @@ def declared_is_measured(
 
     Options, beside the arguments of every `Law`:
         examples: initialisations to measure, each on inputs of its own.
-        frames: length of the sequence; enough for every finite edge unless given.
+        frames: length of the sequence; enough for every finite edge by default.
 
     Raises:
         LawBroken: naming the output, the frame and what the field declares.

@@ -1,4 +1,4 @@
-"""What makes a law of a function: its number, its name, and the arguments that all laws share."""
+"""The decorator of a law: its number, its name, and the arguments that all laws share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Law(Protocol):
 
     Raises:
         LawBroken: with the smallest case that shows the difference.
-        NearfutureError: for something that is no `StreamingLayer` and makes none.
+        NearfutureError: for anything but a `StreamingLayer` or a function that makes one.
     """
 
     __name__: str
@@ -39,16 +39,16 @@ class Law(Protocol):
         dtype: torch.dtype = torch.float64,
         **options: Any,
     ) -> None:
-        """Hold one layer to this law."""
+        """Test a layer against this law."""
 
 
 def law(number: int, name: str, *, streaming: bool = True) -> Callable[[Callable[..., None]], Law]:
-    """Make a law of a function of a trial and options of its own.
+    """Turn a function of a trial and of options into a law.
 
     Args:
-        number: of the law.
-        name: of the law, in its messages.
-        streaming: whether it has nothing to say of a layer that refuses to stream.
+        number: the number of the law.
+        name: the name of the law in its messages.
+        streaming: whether a layer that refuses to stream is exempt.
     """
 
     def decorate(check: Callable[..., None]) -> Law:

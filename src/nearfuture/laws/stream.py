@@ -18,7 +18,7 @@ from nearfuture.laws.violation import Violation
 from nearfuture.layers import State, StreamingLayer
 
 LayerOrFactory: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
-"""A layer, which the laws copy, or a function that makes a freshly initialised one."""
+"""A layer, which the laws copy, or a function that makes a new layer."""
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]
 """`partition[k][b]` is how many frames row `b` gets in chunk `k`."""

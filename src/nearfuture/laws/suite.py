@@ -1,4 +1,4 @@
-"""All laws at once."""
+"""The suite of all laws."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALL: tuple[Law, ...] = (
     any_dtype_and_device,
 )
 """Laws 1 to 11, in order. The twelfth says that they can fail; the tests of this package prove it
-on a zoo of wrong layers."""
+on wrong layers."""
 
 
 def check(
@@ -45,20 +45,20 @@ def check(
     examples: int | None = None,
     dtype: torch.dtype = torch.float64,
 ) -> None:
-    """Hold a layer to the laws.
+    """Test a layer against the laws.
 
     Args:
         layer: a layer, which is copied, or a function that makes one.
-        laws: which; all eleven unless given.
+        laws: the laws to test; all eleven by default.
         seed: of weights (where they are made here), inputs and cases; the outcome follows from it.
-        examples: cases that each law draws besides the obvious ones; few unless given, which takes
+        examples: cases that each law draws besides its explicit ones; few by default, which takes
             about a second for a small layer.
         dtype: float64 tells the truth, within 1e-10.
 
     Raises:
-        LawBroken: for the first law that is broken, with what the others that are broken say; what
-            several say in the same words is told once.
-        NearfutureError: for something that is no `StreamingLayer` and makes none.
+        LawBroken: for the first law that is broken, with the differences that later laws report; a
+            difference that several report in the same words is printed once.
+        NearfutureError: for anything but a `StreamingLayer` or a function that makes one.
 
     >>> from nearfuture.layers import GRU, Lookahead, Serial
     >>> check(Serial(GRU(2, 3), Lookahead(3, frames=2)))
@@ -76,7 +76,7 @@ def check(
 
 
 def _also(broken: Sequence[LawBroken]) -> str:
-    """What the laws after the first say, a line for each fault."""
+    """Format the differences that the laws after the first report, a line for each."""
     first, *rest = broken
     together: dict[str, list[LawBroken]] = {first.fault: []}
     for error in rest:
@@ -86,6 +86,6 @@ def _also(broken: Sequence[LawBroken]) -> str:
         if errors:
             names = [error.law for error in errors]
             laws = names[0] if len(names) == 1 else ", ".join(n.split(" (")[0] for n in names)
-            said = "the same" if fault == first.fault else errors[0].where
-            lines.append(f"\n  also {laws}: {said}")
+            difference = "the same" if fault == first.fault else errors[0].where
+            lines.append(f"\n  also {laws}: {difference}")
     return "".join(lines)

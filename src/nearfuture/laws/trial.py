@@ -1,4 +1,4 @@
-"""One layer before one law: fresh copies of it, inputs, and the smallest case that breaks the law.
+"""The test of a layer by a law: copies, inputs, and the smallest case that breaks the law.
 
 Shapes: `B` batch, `T` frames, `D` features.
 """
@@ -67,7 +67,7 @@ def _finite(edge: float) -> float:
 
 
 class Trial:
-    """What one call of a law works with.
+    """The test of a layer by one call of a law.
 
     Args:
         law: its number and name.
@@ -120,7 +120,7 @@ class Trial:
         return have[:batch, :frames]
 
     def refuses_to_stream(self) -> bool:
-        """False for a layer that streams; True for one that reads everything first and says so."""
+        """Whether the layer reads the whole sequence first, and raises `NotStreamable`."""
         raised: Exception | None = None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -185,7 +185,7 @@ class Trial:
         raise self.broken(f"{describe(case)}, {broken}", str(broken)) from broken.__cause__
 
     def check_once(self, test: Callable[[], None]) -> None:
-        """Judge what there are no cases of."""
+        """Run a test that has no cases."""
         broken = self._violation(test)
         if broken:
             raise self.broken(str(broken)) from broken.__cause__
@@ -210,7 +210,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _call(check: Callable[..., None], options: dict[str, object]) -> str:
-    """The call as one would type it: the seed, and what is not as it is by default."""
+    """Format the call: the seed, and the options that differ from their defaults."""
     parameters = inspect.signature(check).parameters
     shown = ["layer"]
     for name, value in options.items():

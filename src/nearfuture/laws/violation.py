@@ -1,4 +1,4 @@
-"""How a law says that it was broken, and when two numbers count as the same."""
+"""The error of a broken law, and the comparison of two tensors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2, to
 
 
 class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
-    """A layer breaks a law; the message says where, with both values, and how to see it again.
+    """A layer breaks a law. The message says where, with both values, and how to reproduce it.
 
     Args:
         law: its number and name.
-        where: what differs, in the smallest case that was found.
-        again: the call that ends here again.
-        fault: what differs, without the case; laws that say the same are told together.
+        where: the difference, in the smallest case that shows it.
+        again: the call that reproduces it.
+        fault: the difference without the case; laws that report the same are printed together.
 
     >>> print(LawBroken("law 1 (any partition)", "row 0, frame 2: 1.0 in chunks, 2.0 whole"))
     law 1 (any partition): row 0, frame 2: 1.0 in chunks, 2.0 whole
@@ -32,8 +32,8 @@ class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
         self.fault = fault or where
 
 
-class Violation(Exception):  # noqa: N818 (not an error yet: a law makes one of it)
-    """What is wrong, before a law has put its name and the smallest case to it."""
+class Violation(Exception):  # noqa: N818 (a law turns it into LawBroken)
+    """A difference that breaks a law, without the name of the law and the smallest case."""
 
 
 def same(
@@ -47,9 +47,9 @@ def same(
     dtype: torch.dtype | None = None,
 ) -> None:
     """Raise a `Violation` that says where two tensors first differ; see `difference`."""
-    found = difference(got, expected, names=names, words=words, tolerance=tolerance, dtype=dtype)
-    if found:
-        raise Violation(f"{where}{found}")
+    fault = difference(got, expected, names=names, words=words, tolerance=tolerance, dtype=dtype)
+    if fault:
+        raise Violation(f"{where}{fault}")
 
 
 def difference(
@@ -61,14 +61,14 @@ def difference(
     tolerance: float | None = None,
     dtype: torch.dtype | None = None,
 ) -> str | None:
-    """Where two tensors first differ, in words; None where they agree.
+    """Describe where two tensors first differ; None where they agree.
 
     Args:
         got: (T, D) frames, or any tensor.
         expected: what it should be; the shapes count too.
         names: what to call the two, e.g. `("in chunks", "whole")`.
         words: what to call the dimensions, where there are as many.
-        tolerance: relative to max(1, |value|); the dtype's own unless given, 0 for bit-equal.
+        tolerance: relative to max(1, |value|); that of the dtype by default, 0 for bit-equal.
             Integers are always compared exactly.
         dtype: what was computed in, where the tensors have been cast since.
 
@@ -95,8 +95,8 @@ def difference(
         where = ", ".join(f"{word} {i}" for word, i in zip(words, index, strict=True)) + ": "
     else:
         where = f"element {index[0] if len(index) == 1 else index}: " if index else ""
-    said = f"{where}{a!r} {names[0]}, {b!r} {names[1]}"
+    values = f"{where}{a!r} {names[0]}, {b!r} {names[1]}"
     if not got.is_floating_point():
-        return said
+        return values
     there = str(dtype or got.dtype).removeprefix("torch.")
-    return f"{said} (they differ by {abs(a - b):.1e}; tolerance {limit:.0e} in {there})"
+    return f"{values} (they differ by {abs(a - b):.1e}; tolerance {limit:.0e} in {there})"

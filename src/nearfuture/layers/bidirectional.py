@@ -110,7 +110,7 @@ class Bidirectional(StreamingLayer):
 
 
 def _shared(state: dict[str, Any], prefix: str) -> list[tuple[str, str]]:
-    """The names of what the forward direction lends, and the same names in the backward one."""
+    """The names of the shared parameters in the forward direction and in the backward one."""
     own, other = f"{prefix}ahead.", f"{prefix}back."
     parts = ("weight_ih", "bias_ih", "norm.")
     names = [name.removeprefix(own) for name in state if name.startswith(own)]

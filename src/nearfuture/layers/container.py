@@ -18,8 +18,8 @@ from nearfuture.layers.state import Device, DType, State
 class Serial(StreamingLayer):
     """Layers in a row, each reading the one before: `y = l_K(… l_2(l_1(x)))`.
 
-    Receptive fields compose, and `finish` cascades: what one layer still had to say passes through
-    the layers above it before they finish themselves.
+    Receptive fields compose, and `finish` cascades: the last outputs of a layer pass through the
+    layers above it before those finish themselves.
 
     Args:
         layers: at least one; each one's `output_size` is the next one's `input_size`.

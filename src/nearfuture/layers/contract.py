@@ -25,7 +25,7 @@ class StreamingLayer(nn.Module, ABC):
     `start`, `step` and `finish` read the same sequences in chunks of any size and return the same
     outputs, each as soon as it is final. The caller never pads, buffers, crops or guesses a tail.
 
-    `forward` and `step` refuse what is no batch, naming the row: see
+    `forward` and `step` check their arguments and name the row that is wrong: see
     `nearfuture.layers.validation`.
 
     >>> from nearfuture.layers import Lookahead
@@ -95,7 +95,7 @@ class StreamingLayer(nn.Module, ABC):
 
 
 class Framewise(StreamingLayer):
-    """What streams without memory: a subclass gives `forward`, one output for each frame."""
+    """A layer without memory: a subclass defines `forward`, one output for each frame."""
 
     def __init__(self, input_size: int, output_size: int) -> None:
         super().__init__()
@@ -118,10 +118,10 @@ class Pointwise(Framewise):
     """Any module that treats each frame by itself: `y[b, t] = module(x[b, t])`.
 
     Args:
-        module: maps (B, T, input_size) to (B, T, output_size), frame by frame. The laws will tell
-            if it does not.
+        module: maps (B, T, input_size) to (B, T, output_size), frame by frame, which the laws
+            test.
         input_size: features in.
-        output_size: features out; `input_size` unless given.
+        output_size: features out; `input_size` by default.
 
     >>> layer = Pointwise(nn.Linear(4, 2), 4, 2)
     >>> y, n = layer(torch.zeros(1, 3, 4), torch.tensor([3]))

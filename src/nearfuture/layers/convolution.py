@@ -1,4 +1,4 @@
-"""Convolution over time, or time and frequency, with left and right context said out loud.
+"""Convolution over time, or time and frequency, with explicit left and right context.
 
 Shapes: `B` batch, `N` frames, `C` channels, `F` bands of a channel.
 """

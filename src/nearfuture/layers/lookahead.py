@@ -38,14 +38,14 @@ class Lookahead(Windowed):
     >>> sum(w.numel() for w in Lookahead(2560, frames=19).weights)
     51200
 
-    Evidence may arrive late. /t/ and /d/ differ by the onset of voicing, here three frames on:
+    Evidence may come late. /t/ and /d/ differ by the onset of voicing, here three frames on:
 
     >>> evidence = torch.tensor([[[5.0, 3], [2, 1], [1, 1], [0, 9]]])  # (for t, for d) per frame
-    >>> def heard(tau):
+    >>> def recognised(tau):
     ...     layer = Lookahead(2, frames=tau)
     ...     _ = nn.init.ones_(layer.weights[0])
     ...     return "td"[int(layer(evidence, torch.tensor([4]))[0][0, 0].argmax())]
-    >>> [heard(tau) for tau in (0, 1, 2, 3)]
+    >>> [recognised(tau) for tau in (0, 1, 2, 3)]
     ['t', 't', 't', 'd']
     """
 

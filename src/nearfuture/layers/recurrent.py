@@ -1,4 +1,4 @@
-"""What all recurrent layers share: the projection of their input, chunks, state, batch norm.
+"""The base of all recurrent layers: the projection of their input, chunks, state, batch norm.
 
 Shapes: `B` batch, `T` frames, `D` features in, `H` hidden, `G` gates.
 """
@@ -27,7 +27,7 @@ _KERNEL_FROM_FRAMES = 4
 class Recurrent(StreamingLayer):
     """One unidirectional recurrent layer over input that was projected once for all frames.
 
-    A subclass gives `cell`, one step over pre-projected input; `run`, all steps over it; and
+    A subclass defines `cell`, one step over pre-projected input; `run`, all steps over it; and
     `sequence`, all steps of the input itself. Weights carry torch's names, shapes and gate order,
     without the `_l0` suffix.
 
@@ -153,7 +153,7 @@ class Recurrent(StreamingLayer):
     def _state_after(
         self, y: Tensor, lengths: Tensor, before: State, last: State | None
     ) -> State | None:
-        """Each row's state after its own last frame, or None where the kernel does not tell."""
+        """Each row's state after its own last frame; None where the kernel does not return it."""
         assert isinstance(before, Tensor)
         history = torch.cat([before[:, None], y], dim=1)
         index = lengths[:, None, None].expand(-1, 1, y.shape[2])

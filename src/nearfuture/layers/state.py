@@ -1,7 +1,7 @@
 """State as a value: a tree of tensors whose first dimension is the batch, and what to do with it.
 
 A state is a tensor or a tuple of states. Every operation here returns a new tree that shares no
-memory with the old one, so a snapshot never changes behind its owner's back.
+memory with the old one, so a snapshot never changes later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The one vector of a sequence: what a many-to-one head should read."""
+"""The summary of a sequence in one vector, as a many-to-one head reads it."""
 
 from __future__ import annotations
 

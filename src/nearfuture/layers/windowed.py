@@ -1,4 +1,4 @@
-"""What all layers with a finite window share: buffering, phase, warm-up and tail, once."""
+"""The base of all layers with a finite window: buffering, phase, warm-up and tail."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from nearfuture.layers.state import Device, DType, State, flatten
 class Windowed(StreamingLayer):
     """A layer whose output `t` is a function of frames `t·stride - left … t·stride + right`.
 
-    A subclass gives `slide`; a buffer of the last `kernel - 1` frames does the rest. Padded layers
-    see zeros beyond both ends: `left` zero frames count from the beginning, and `finish` reads
-    `right` more. Layers of complete windows (`padded=False`, `left = 0`) begin empty and finish
+    A subclass defines `slide`; a buffer of the last `kernel - 1` frames does the rest. Padded
+    layers see zeros beyond both ends: `left` zero frames count from the beginning, and `finish`
+    reads `right` more. Layers of complete windows (`padded=False`, `left = 0`) begin empty and finish
     without a tail.
 
     Args:

@@ -170,16 +170,16 @@ class ConnectedDigits:
         default_factory=Prefetcher, init=False, repr=False, compare=False
     )
 
-    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         """The utterances of one training step: those of one rank among so many."""
-        return self._prefetcher.batch(self._make, step, rank, ranks)
+        return self._prefetcher.batch(self._make, step, rank, world_size)
 
-    def _make(self, step: int, rank: int, ranks: int) -> Batch:
+    def _make(self, step: int, rank: int, world_size: int) -> Batch:
         rng = np.random.default_rng([self.seed, step])
         short = rng.random() < _SHORT
         digits = int(rng.integers(1, 3) if short else rng.integers(3, 8))
         others = [other for other in self.others if len(other.text.split()) == digits]
-        places = share(range(round(self.digits_per_batch / digits)), rank, ranks)
+        places = share(range(round(self.digits_per_batch / digits)), rank, world_size)
         return Batch(
             utterances=[self._utterance(step, place, digits, others) for place, _ in places]
         )

@@ -332,22 +332,26 @@ def test_the_cache_changes_nothing(tmp_path: Path) -> None:
         assert same(kept.batch(step), none.batch(step))
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 7])
-def test_ranks_together_have_the_global_batch(tmp_path: Path, ranks: int) -> None:
+@pytest.mark.parametrize("world_size", [1, 2, 3, 7])
+def test_ranks_together_have_the_global_batch(tmp_path: Path, world_size: int) -> None:
     alone = ten(tmp_path)
-    shares = [ten(tmp_path) for _ in range(ranks)]
+    shares = [ten(tmp_path) for _ in range(world_size)]
     for step in range(6):
         whole = alone.batch(step)
-        parts = [one.batch(step, rank=rank, ranks=ranks) for rank, one in enumerate(shares)]
+        parts = [
+            one.batch(step, rank=rank, world_size=world_size) for rank, one in enumerate(shares)
+        ]
         assert {part.epoch for part in parts} == {whole.epoch}
         for rank, part in enumerate(parts):
-            assert same(part, dataclasses.replace(whole, utterances=whole.utterances[rank::ranks]))
+            assert same(
+                part, dataclasses.replace(whole, utterances=whole.utterances[rank::world_size])
+            )
 
 
 def test_a_rank_loads_its_own_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = Counted(monkeypatch)
     recordings = ten(tmp_path, prefetch=False)
-    batch = recordings.batch(0, rank=1, ranks=2)
+    batch = recordings.batch(0, rank=1, world_size=2)
     assert counted.names == [one.name for one in batch.utterances]
     assert len(counted.names) == len(recordings.epoch(0)[0]) // 2
 
@@ -392,7 +396,7 @@ def test_a_file_that_fails_is_named_every_time_and_the_others_are_trained_on(
             assert any(line.name == item.name for line in batch.skipped)
             assert any(str(item.path) in line.reason for line in batch.skipped)
     # What fails takes nothing from the others.
-    alone = batched(items, rate=8000).batch(0, rank=3, ranks=4)
+    alone = batched(items, rate=8000).batch(0, rank=3, world_size=4)
     place = recordings.epoch(0)[0].index(3)
     assert place == 3
     assert np.array_equal(alone.utterances[0].samples, recordings.batch(0).utterances[1].samples)

@@ -11,8 +11,8 @@ from nearfuture.data.batching.prefetcher import Prefetcher
 from tests.patience import PATIENCE_S
 
 
-def made(step: int, rank: int, ranks: int) -> Batch:
-    return Batch(skipped=(f"{step} {rank} {ranks}",))
+def made(step: int, rank: int, world_size: int) -> Batch:
+    return Batch(skipped=(f"{step} {rank} {world_size}",))
 
 
 def threads() -> list[str]:
@@ -34,10 +34,10 @@ def test_any_order_of_steps_and_ranks_gets_its_own() -> None:
 def test_the_next_step_is_made_before_it_is_asked_for() -> None:
     ahead, asked = Prefetcher(), []
 
-    def noted(step: int, rank: int, ranks: int) -> Batch:
-        assert (rank, ranks) == (1, 2)  # this rank's, not another's
+    def noted(step: int, rank: int, world_size: int) -> Batch:
+        assert (rank, world_size) == (1, 2)  # this rank's, not another's
         asked.append((step, threading.current_thread() is threading.main_thread()))
-        return made(step, rank, ranks)
+        return made(step, rank, world_size)
 
     for step in range(3):
         ahead.batch(noted, step, 1, 2)
@@ -46,10 +46,10 @@ def test_the_next_step_is_made_before_it_is_asked_for() -> None:
 
 
 def test_an_error_is_raised_at_its_own_step_every_time() -> None:
-    def fails(step: int, rank: int, ranks: int) -> Batch:
+    def fails(step: int, rank: int, world_size: int) -> Batch:
         if step == 2:
             raise OSError("step 2")
-        return made(step, rank, ranks)
+        return made(step, rank, world_size)
 
     ahead = Prefetcher()
     assert [ahead.batch(fails, step, 0, 1).skipped[0][0] for step in (0, 1)] == ["0", "1"]
@@ -60,10 +60,10 @@ def test_an_error_is_raised_at_its_own_step_every_time() -> None:
 
 
 def test_an_error_ahead_that_nobody_asks_for_is_nobodys() -> None:
-    def fails(step: int, rank: int, ranks: int) -> Batch:
+    def fails(step: int, rank: int, world_size: int) -> Batch:
         if step == 1:
             raise OSError("step 1")
-        return made(step, rank, ranks)
+        return made(step, rank, world_size)
 
     ahead = Prefetcher()
     ahead.batch(fails, 0, 0, 1)
@@ -74,7 +74,7 @@ def test_never_two_at_once_and_none_is_left() -> None:
     working, most = 0, 0
     lock = threading.Lock()
 
-    def counted(step: int, rank: int, ranks: int) -> Batch:
+    def counted(step: int, rank: int, world_size: int) -> Batch:
         nonlocal working, most
         with lock:
             working += 1
@@ -82,7 +82,7 @@ def test_never_two_at_once_and_none_is_left() -> None:
         threading.Event().wait(0.002)
         with lock:
             working -= 1
-        return made(step, rank, ranks)
+        return made(step, rank, world_size)
 
     ahead = Prefetcher()
     for step in (0, 1, 7, 8, 3, 3):
@@ -98,7 +98,7 @@ def test_a_process_ends_with_a_batch_in_the_making() -> None:
         "import time\n"
         "from nearfuture.data.batching.prefetcher import Prefetcher\n"
         "from nearfuture.data.batching.batch import Batch\n"
-        "def make(step, rank, ranks):\n"
+        "def make(step, rank, world_size):\n"
         "    time.sleep(0.3 * step)\n"
         "    return Batch()\n"
         "Prefetcher().batch(make, 0, 0, 1)\n"

@@ -131,14 +131,17 @@ def test_a_batch_is_a_pure_function_of_the_step(folder: Path, recordings: DigitR
     )
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3, 200])
-def test_ranks_together_have_the_global_batch(recordings: DigitRecordings, ranks: int) -> None:
+@pytest.mark.parametrize("world_size", [1, 2, 3, 200])
+def test_ranks_together_have_the_global_batch(recordings: DigitRecordings, world_size: int) -> None:
     data = ConnectedDigits(recordings=recordings, digits_per_batch=20)
     for step in range(4):
         whole = data.batch(step).utterances
-        for rank in range(ranks):
+        for rank in range(world_size):
             part = ConnectedDigits(recordings=recordings, digits_per_batch=20)
-            assert same(part.batch(step, rank=rank, ranks=ranks).utterances, whole[rank::ranks])
+            assert same(
+                part.batch(step, rank=rank, world_size=world_size).utterances,
+                whole[rank::world_size],
+            )
 
 
 def test_a_batch_has_one_number_of_digits(recordings: DigitRecordings) -> None:

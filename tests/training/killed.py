@@ -30,12 +30,12 @@ OPTIONS = training_options(
 class Epochs:
     """Nine sentences in three batches, in another order every epoch."""
 
-    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         epoch, number = divmod(step, STEPS_PER_EPOCH)
         order = torch.randperm(9, generator=torch.Generator().manual_seed(epoch)).tolist()
         items = sentences(9, letters=4)
         chosen = [items[i] for i in order[number * 3 : number * 3 + 3]]
-        return Batch(utterances=chosen[rank::ranks], epoch=epoch)
+        return Batch(utterances=chosen[rank::world_size], epoch=epoch)
 
 
 def trainer(folder: Path) -> Trainer:

@@ -32,8 +32,8 @@ def test_a_training_leaves_curves(tmp_path: Path) -> None:
     odd = Batch(utterances=[*sentences(3), spoken("xyz")])
 
     class Odd(Listed):
-        def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
-            return odd if step == 7 else super().batch(step, rank=rank, ranks=ranks)
+        def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
+            return odd if step == 7 else super().batch(step, rank=rank, world_size=world_size)
 
     options = changed(OPTIONS, distill=0.5, delay_penalty=0.1)
     one = Trainer(

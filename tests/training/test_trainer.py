@@ -334,12 +334,12 @@ def loud(text: str) -> Utterance:
 
 POISON: dict[str, tuple[Utterance, str]] = {
     "NaN": (nan("abc"), "nan.wav: it has samples that are not finite"),
-    "impossible": (hurried("abcdabcdabcd"), "hurried.wav: 5 frames cannot spell 12 symbols"),
-    "too short": (hurried("aaaa"), "hurried.wav: 5 frames cannot spell 4 symbols with 3 repeats"),
+    "impossible": (hurried("abcdabcdabcd"), "hurried.wav: its 0.25 s are 5 frames"),
+    "too short": (hurried("aaaa"), "hurried.wav: its 0.25 s are 5 frames"),
     "unknown": (spoken("axé", name="odd.wav"), "odd.wav: cannot write 'x' (at 1), 'é' (at 2)"),
     "empty": (
         Utterance(name="empty.wav", samples=np.zeros(0, np.float32), text="a"),
-        "empty.wav: 0 frames cannot spell 1 symbol with",
+        "empty.wav: its 0.00 s are 0 frames",
     ),
 }
 
@@ -403,8 +403,8 @@ def test_what_the_data_could_not_load_is_named_and_counted(tmp_path: Path) -> No
     torn = Skipped("torn.wav", "cut off", "it ends in the middle")
 
     class Torn(Listed):
-        def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
-            whole = super().batch(step, rank=rank, ranks=ranks)
+        def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
+            whole = super().batch(step, rank=rank, world_size=world_size)
             return dataclasses.replace(whole, skipped=(torn,))
 
     one = trainer(tmp_path, Torn(sentences(2)))

@@ -42,9 +42,9 @@ class Listed:
     utterances: list[Utterance]
     special: dict[int, list[Utterance]] | None = None
 
-    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         batch = (self.special or {}).get(step, self.utterances)
-        return Batch(utterances=batch[rank::ranks])
+        return Batch(utterances=batch[rank::world_size])
 
 
 @dataclass
@@ -53,9 +53,9 @@ class Drawn:
 
     size: int = 3
 
-    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         batch = sentences(self.size, seed=step, letters=5)
-        return Batch(utterances=batch[rank::ranks], epoch=step // 10)
+        return Batch(utterances=batch[rank::world_size], epoch=step // 10)
 
 
 def poisoned() -> list[Utterance]:

@@ -9,10 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nearfuture.data import Batch, Skipped, Utterance
-from nearfuture.error import NearfutureError
+from nearfuture.data import Batch, CutFilter, Skipped, Utterance
 from nearfuture.model import Recognizer
-from nearfuture.model.ctc import unreachable
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,24 +35,15 @@ class LocalBatch:
     @classmethod
     def of(cls, batch: Batch, model: Recognizer) -> LocalBatch:
         """Keep what a model can be trained on: nothing it cannot learn from reaches it."""
-        config = model.config
+        rule, rate = CutFilter(model=model.config), model.config.features.rate
         usable, targets, skipped, total = [], [], list(batch.skipped), 0
         for utterance in batch.utterances:
-            try:
-                target = list(model.vocabulary.encode(utterance.text))
-            except NearfutureError as error:
-                skipped.append(Skipped(utterance.name, "outside the vocabulary", str(error)))
+            if rejected := rule.reject_utterance(utterance, rate, model.vocabulary):
+                skipped.append(rejected)
                 continue
-            frames = config.frames_in(utterance.samples.size / config.features.rate)
-            if not np.isfinite(utterance.samples).all():
-                reason = "it has samples that are not finite numbers"
-                skipped.append(Skipped(utterance.name, "not finite", reason))
-            elif missing := unreachable(target, frames):
-                skipped.append(Skipped(utterance.name, "too short for its text", missing))
-            else:
-                usable.append(utterance)
-                targets.append(target)
-                total += frames
+            usable.append(utterance)
+            targets.append(list(model.vocabulary.encode(utterance.text)))
+            total += model.config.frames_in(utterance.samples.size / rate)
         return cls(
             utterances=usable,
             targets=targets,

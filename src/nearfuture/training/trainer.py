@@ -229,7 +229,7 @@ class Trainer:
         state, options, group = self.checkpoint, self.options, self.group
         number, lr_scale = state.step, options.schedule.lr_scale(state.step)
         due = (number + 1) % options.schedule.report_every == 0 and group.is_main
-        share = self.data.batches.batch(number, rank=group.rank, ranks=group.world_size)
+        share = self.data.batches.batch(number, rank=group.rank, world_size=group.world_size)
         batch = LocalBatch.of(share, self.model)
         totals = self._totals(batch)
         skipped = self._gather(batch.skipped) if totals.skipped else ()

@@ -40,11 +40,11 @@ class Batches(Protocol):
     would see, and every rank has every step, perhaps with nothing in it.
     """
 
-    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         """The utterances of a step: those of one rank among so many."""
 
 
-def share(batch: Sequence[T], rank: int, ranks: int) -> list[tuple[int, T]]:
+def share(batch: Sequence[T], rank: int, world_size: int) -> list[tuple[int, T]]:
     """One rank's share of a global batch, each with its position in that batch.
 
     Whatever is random about an utterance has to follow from its position, not from its rank.
@@ -57,10 +57,10 @@ def share(batch: Sequence[T], rank: int, ranks: int) -> list[tuple[int, T]]:
     >>> share("a", 1, 2)
     []
     """
-    if not 0 <= rank < ranks:
+    if not 0 <= rank < world_size:
         raise NearfutureError(
-            f"rank {rank} of {ranks}: ranks count from 0 to one less than there are",
+            f"rank {rank} of {world_size}: ranks count from 0 to one less than there are",
             code="out_of_range",
             parameter="rank",
         )
-    return list(enumerate(batch))[rank::ranks]
+    return list(enumerate(batch))[rank::world_size]

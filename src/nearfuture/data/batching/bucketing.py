@@ -149,16 +149,16 @@ class BucketingBatches:
                 self._plans[number] = self._planned(number)
             return self._plans[number]
 
-    def batch(self, step: int, *, rank: int = 0, ranks: int = 1) -> Batch:
+    def batch(self, step: int, *, rank: int = 0, world_size: int = 1) -> Batch:
         """The utterances of one training step, augmented: those of one rank among so many."""
         if self.options.prefetch:
-            return self._prefetcher.batch(self._make, step, rank, ranks)
-        return self._make(step, rank, ranks)
+            return self._prefetcher.batch(self._make, step, rank, world_size)
+        return self._make(step, rank, world_size)
 
-    def _make(self, step: int, rank: int, ranks: int) -> Batch:
+    def _make(self, step: int, rank: int, world_size: int) -> Batch:
         epoch, indices = self._epoch_and_indices(step)
         utterances, skipped = [], []
-        for position, index in share(indices, rank, ranks):
+        for position, index in share(indices, rank, world_size):
             try:
                 utterance = self._loaded(index)
             except CutError as error:

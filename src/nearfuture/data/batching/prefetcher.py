@@ -18,7 +18,7 @@ class Prefetcher:
     that was not expected is made when it is requested, after the thread has ended: no two batches
     are ever made at once. Request from one thread at a time.
 
-    >>> prefetcher, make = Prefetcher(), lambda step, rank, ranks: Batch(epoch=step)
+    >>> prefetcher, make = Prefetcher(), lambda step, rank, world_size: Batch(epoch=step)
     >>> [prefetcher.batch(make, step, 0, 1).epoch for step in (0, 1, 5)]
     [0, 1, 5]
     """
@@ -28,24 +28,24 @@ class Prefetcher:
         self._key: tuple[int, int, int] | None = None
         self._next: Future[Batch] = Future()
 
-    def batch(self, make: MakeBatch, step: int, rank: int, ranks: int) -> Batch:
-        """The batch that `make(step, rank, ranks)` returns, or the error that it raises.
+    def batch(self, make: MakeBatch, step: int, rank: int, world_size: int) -> Batch:
+        """The batch that `make(step, rank, world_size)` returns, or the error that it raises.
 
         Args:
             make: a pure function.
             step: the requested one.
             rank: of this process.
-            ranks: how many processes there are.
+            world_size: how many processes there are.
         """
         if self._thread is not None:
             self._thread.join()
         self._thread = None
-        if self._key == (step, rank, ranks):
+        if self._key == (step, rank, world_size):
             self._key = None
             batch = self._next.result()
         else:
-            batch = make(step, rank, ranks)
-        self._start(make, (step + 1, rank, ranks))
+            batch = make(step, rank, world_size)
+        self._start(make, (step + 1, rank, world_size))
         return batch
 
     def _start(self, make: MakeBatch, key: tuple[int, int, int]) -> None:

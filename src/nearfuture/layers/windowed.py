@@ -20,8 +20,8 @@ class Windowed(StreamingLayer):
 
     A subclass defines `slide`; a buffer of the last `kernel - 1` frames does the rest. Padded
     layers see zeros beyond both ends: `left` zero frames count from the beginning, and `finish`
-    reads `right` more. Layers of complete windows (`padded=False`, `left = 0`) begin empty and finish
-    without a tail.
+    reads `right` more. Layers of complete windows (`padded=False`, `left = 0`) begin empty and
+    finish without a tail.
 
     Args:
         input_size: features in.

@@ -20,12 +20,12 @@ from nearfuture.budget import (
 )
 from nearfuture.data import Utterance, load_utterances, read_source
 from nearfuture.laws.stream import streamed, whole
-from nearfuture.layers import Bidirectional, Recurrent, SequenceBatchNorm
+from nearfuture.layers import Bidirectional, SequenceBatchNorm
 from nearfuture.model import Recognizer
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.training import Trainer
 from nearfuture.training.local_batch import pad
-from recipes.digits import DigitRecordings, symbols
+from recipes.digits import symbols
 from tests.laws.cuts import random_partition
 from tests.training.settings import plain, training_options
 from tests.training.tones import Listed
@@ -35,7 +35,6 @@ PRESETS: dict[str, Callable[..., RecognizerConfig]] = {
     "deployed": deep_speech_2_deployed,
     "research": deep_speech_2_research,
 }
-presets = pytest.mark.parametrize("preset", PRESETS)
 
 
 def narrow(preset: str) -> RecognizerConfig:
@@ -46,18 +45,11 @@ def narrow(preset: str) -> RecognizerConfig:
 
 
 @pytest.fixture(scope="module")
-def spoken(fsdd: DigitRecordings) -> list[Utterance]:
-    """Two digits each, by people."""
-    rng = np.random.default_rng(0)
-    return [fsdd.string(fsdd.seen[i % 5], "train", 2, rng) for i in range(8)]
-
-
-@pytest.fixture(scope="module")
-def synthesised() -> list[Utterance]:
+def clips() -> list[Utterance]:
     """The shorter half of the committed samples."""
     manifest = MODELS.parent / "samples" / "manifest.tsv"
     every, _ = load_utterances(read_source(manifest).cuts, 8000)
-    return sorted(every, key=lambda one: len(one.samples))[:4]
+    return sorted(every, key=lambda clip: len(clip.samples))[:4]
 
 
 def trained(
@@ -80,11 +72,11 @@ def assert_learnt(model: Recognizer, losses: list[float]) -> None:
         assert bool(((norm.running_var - 1).abs() > 1e-2).any())
 
 
-def test_the_deployed_preset_learns_and_streams(spoken: list[Utterance], tmp_path: Path) -> None:
-    model, losses = trained("deployed", spoken, tmp_path)
+def test_the_deployed_preset_learns_and_streams(clips: list[Utterance], tmp_path: Path) -> None:
+    model, losses = trained("deployed", clips, tmp_path)
     assert_learnt(model, losses)
     layer = model.double().at(19)
-    pcm, lengths = pad(spoken[:4])
+    pcm, lengths = pad(clips)
     pcm, rows = pcm.double(), [*lengths.tolist()[:3], 0]
     expected = whole(layer, pcm, rows)
     assert [len(row) for row in expected] == [layer.field.total(n) for n in rows]
@@ -93,18 +85,9 @@ def test_the_deployed_preset_learns_and_streams(spoken: list[Utterance], tmp_pat
             torch.testing.assert_close(got, row, rtol=0, atol=1e-10)
 
 
-def test_the_research_preset_learns(spoken: list[Utterance], tmp_path: Path) -> None:
-    model, losses = trained("research", spoken, tmp_path)
+def test_the_research_preset_learns(clips: list[Utterance], tmp_path: Path) -> None:
+    model, losses = trained("research", clips, tmp_path)
     assert_learnt(model, losses)
     recurrent = [layer for layer in model.encoder if isinstance(layer, Bidirectional)]
     assert all(layer.ahead.weight_ih is layer.back.weight_ih for layer in recurrent)
     assert all(layer.ahead.norm is layer.back.norm for layer in recurrent)
-
-
-@presets
-def test_they_learn_the_committed_samples(
-    preset: str, synthesised: list[Utterance], tmp_path: Path
-) -> None:
-    model, losses = trained(preset, synthesised, tmp_path)
-    assert_learnt(model, losses)
-    assert any(isinstance(layer, Recurrent) for layer in model.modules())

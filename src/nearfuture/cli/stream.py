@@ -47,7 +47,7 @@ class ServerOptions:
         return protocol_factory(self.protocol, budget_ms=self.budget_ms, model=self.model)
 
     def connector(self, url: str) -> "Callable[[], AbstractAsyncContextManager[Connection]]":
-        """Return what connects to the server; an address that is none is refused at once."""
+        """Return what connects to the server; an invalid address is refused at once."""
         from nearfuture.client.connection import websocket
         from nearfuture.client.protocols import address
 

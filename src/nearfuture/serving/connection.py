@@ -104,7 +104,7 @@ class WebSocketConnection:
                 raise Disconnected from error
 
     async def lost(self) -> None:
-        """Wait until the socket is gone, which shows here also while nobody asks for messages.
+        """Wait until the socket is gone, also while no message is awaited.
 
         Raises:
             Disconnected: then.

@@ -70,7 +70,7 @@ class RequestError(NearfutureError):
 
     @classmethod
     def of(cls, error: NearfutureError) -> RequestError:
-        """Return any error of the library as a client is told of it."""
+        """Return any error of the library as one that a client can be sent."""
         if isinstance(error, cls):
             return error
         code = error.code if error.code in CODES else "internal"

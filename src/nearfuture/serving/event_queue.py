@@ -12,7 +12,7 @@ from nearfuture.runtime import Event
 class EventQueue:
     """A queue that the engine's thread fills and the event loop empties.
 
-    An event that ends no utterance is replaced by the next one if nobody has taken it yet: a slow
+    An event that ends no utterance is replaced by the next one unless it was taken: a slow
     reader misses what would have been overwritten on the screen anyway, and never an end.
 
     Args:
@@ -37,7 +37,7 @@ class EventQueue:
 
     @property
     def ends(self) -> int:
-        """Ended utterances that nobody has taken."""
+        """How many ended utterances wait to be taken."""
         with self._lock:
             return sum(isinstance(event, Event) and event.ends for event, _ in self._events)
 
@@ -58,7 +58,7 @@ class EventQueue:
             try:
                 self._loop.call_soon_threadsafe(self.filled.set)
             except RuntimeError:
-                return  # the loop is closed: nobody waits any more
+                return  # the loop is closed: nothing waits any more
 
     def take(self) -> list[tuple[Event | Exception, bool]]:
         """Remove all events, oldest first, each with whether it is the last; in the loop only."""

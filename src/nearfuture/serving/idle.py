@@ -10,7 +10,7 @@ class IdleSockets:
 
     Anyone can open one without a key. So each is closed after a while, and one more than the limit
     takes the place of the one that has waited longest: a client that sends its request at once is
-    let in, however many others send none.
+    admitted, however many others send none.
 
     Args:
         max_sockets: that there may be.

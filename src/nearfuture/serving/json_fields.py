@@ -28,7 +28,7 @@ def brief(value: object, length: int = 40) -> str:
 
 
 def as_object(text: str | bytes) -> dict[str, Any] | None:
-    """Return the JSON object that a message is; None if it is none.
+    """Return the JSON object in a message; None if there is none.
 
     >>> as_object('{"type": "ping"}'), as_object("[" * 100_000), as_object(bytes(320))
     ({'type': 'ping'}, None, None)

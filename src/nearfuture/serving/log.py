@@ -13,7 +13,7 @@ from typing import Any, Literal
 Style = Literal["text", "json"]
 
 CLIENT: ContextVar[dict[str, Any]] = ContextVar("client", default={})  # noqa: B039 - never changed
-"""Fields of whoever is served in this context: address, port of the server, path."""
+"""Fields of the client that is served in this context: address, port of the server, path."""
 
 _MAX_KINDS = 256
 

@@ -1,8 +1,8 @@
 """Which web pages may use a server: a browser sends the origin of the page that asks.
 
-Without a key, any page that somebody opens could use the server on their own machine. So the pages
-of other origins are refused unless they are allowed, and so are names that somebody has made to
-point at this machine (DNS rebinding: then the page's origin is the server's own).
+Without a key, any page that a user opens could use the server on their own machine. So the pages of
+other origins are refused unless they are allowed, and so are host names that an attacker has
+made to point at this machine (DNS rebinding: then the page's origin is the server's own).
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class PcmReader:
                     "bad_audio", f"the WAV has more than {MOST_CHUNKS} chunks behind its samples"
                 )
             if not all(32 <= byte < 127 for byte in name):
-                size = 1 << 62  # no chunk: nobody knows what this is, or where it ends
+                size = 1 << 62  # no chunk: its kind and its end are unknown
             self._skip = 8 + size + size % 2
 
 

@@ -39,7 +39,7 @@ class Address:
     def __post_init__(self) -> None:
         if not 0 <= self.port < 65536:
             raise NearfutureError(
-                f"`port` {self.port} is none: they go from 0 to 65535",
+                f"`port` {self.port} does not exist: ports go from 0 to 65535",
                 code="out_of_range",
                 parameter="port",
             )
@@ -92,8 +92,7 @@ async def serve(
         listeners: from `bind`.
         tls: certificate chain and key, as PEM files.
         on_started: called when all ports answer.
-        on_stopping: called when it is told to stop, and when it is to hurry, with the seconds it
-            may take.
+        on_stopping: called at the first signal, and at the second, with the seconds that remain.
         stop: does what a signal does, once it is set.
 
     Raises:

@@ -144,10 +144,10 @@ class Service:
         return all(dispatcher.error is None for dispatcher in self._dispatchers.values())
 
     def unready_reason(self) -> RequestError | None:
-        """Return why another server had better be asked; None if it need not.
+        """Return why a load balancer should choose another server; None while this one is ready.
 
-        Not while draining or saturated, and not while uploads wait for long or stand still; live
-        streams are accepted all the same then.
+        It is not ready while draining or saturated, and while uploads wait for long or make no
+        progress; live streams are still accepted in the last two cases.
         """
         return self.rejection() or self.uploads.overload()
 
@@ -261,7 +261,7 @@ class Service:
         return any(hmac.compare_digest(key.encode("utf-8", "replace"), wanted) for key in keys)
 
     def record_error(self, code: str) -> None:
-        """Count and log an error that a client is told of."""
+        """Count and log an error that is sent to a client."""
         self.metrics.errors.labels(code).inc()
         level = logging.WARNING if CODES[code][0] in (500, 507) else logging.INFO
         _LOG.log(level, "refused", extra={"fields": {"code": code, **CLIENT.get()}})
@@ -297,7 +297,7 @@ class Service:
             await asyncio.sleep(_POLL_S)
 
     def _close_abandoned(self, opening: asyncio.Future[Session]) -> None:
-        """Close a session that nobody waits for any more: its place is free again."""
+        """Close a session whose client has left while it opened: its place is free again."""
         self._opening -= 1
         if not opening.cancelled() and opening.exception() is None:
             opening.result().close()

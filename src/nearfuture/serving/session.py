@@ -19,7 +19,7 @@ from nearfuture.serving.errors import RequestError
 from nearfuture.serving.event_queue import EventQueue
 from nearfuture.serving.limits import ServerLimits
 
-_PIECE_S = 0.2  # of audio are resampled at once: meanwhile nobody else is served
+_PIECE_S = 0.2  # of audio are resampled at once: meanwhile no other client is served
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,7 +117,7 @@ class Session:
         self._unread = 0
         self._flushed_ms, self._flushed_utterances = 0.0, 0
         self._progress = asyncio.Event()  # less may wait or be unread than before
-        self._needs_room = False  # whether somebody waits for that
+        self._needs_room = False  # whether a task waits for that
         self._drained = asyncio.Event()  # the last event of the dispatcher's stream is out
         self.ended = self.interrupted = self.audio_dropped = False
         self._finished = self._closed = False
@@ -266,7 +266,7 @@ class Session:
         last = isinstance(event, Exception) or event.final
         # Between a flush and its last event nothing else can be asked for, see `_in_order`.
         self._events.put(event, last=last and self._finished)
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing waits any more
             if self._needs_room:
                 self._loop.call_soon_threadsafe(self._progress.set)
             if last:

@@ -24,7 +24,7 @@ _PACKET_BYTES = 1 << 14
 class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
     """uvicorn's own, with six differences.
 
-    * A packet is a few thousand frames at most, for nobody else is served while it is taken apart.
+    * A packet is a few thousand frames at most, for no other client is served while it is parsed.
     * To pings that come while the client takes nothing there is one answer, to the last of them.
     * Text that is not UTF-8 is answered with 1007, and makes no traceback in the log.
     * The application can learn that the socket is gone while it does not read.
@@ -136,7 +136,7 @@ class UvicornHttpProtocol(H11Protocol):
         self._idle.discard(self.transport)
         super().handle_websocket_upgrade(event)
         protocol: Any = self.transport.get_protocol()
-        if not protocol.handshake_initiated:  # with a body, say: nobody would wait for the rest
+        if not protocol.handshake_initiated:  # with a body, say: nothing would read the rest
             self.transport.write(_NO_HANDSHAKE)
             self.transport.close()
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 CONCURRENT = 4
 """Recordings that are decoded at the same time; others wait, on disk, for their turn."""
 
-_TURN_S = 10.0  # of audio; then whoever waits has a turn first
+_TURN_S = 10.0  # of audio; then a recording that waits has a turn first
 _STUCK_S = 30.0
 
 
@@ -62,7 +62,7 @@ class UploadScheduler:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
 
     def overload(self) -> RequestError | None:
-        """Return why another recording had better go to another server; None if it need not."""
+        """Return why another recording should go to another server; None if it need not."""
         if self.waited_s > _STUCK_S:
             return RequestError(
                 "busy",

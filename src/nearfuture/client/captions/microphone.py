@@ -27,7 +27,7 @@ class LiveSource(Protocol):
 
     @property
     def lost_s(self) -> float:
-        """How much was lost because nobody took it in time."""
+        """Seconds of audio that were lost because they were not read in time."""
 
     def read(self, timeout_s: float) -> Samples | None:
         """The next samples (n,), none if none come within the timeout; None at the end."""

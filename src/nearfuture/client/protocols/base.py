@@ -1,6 +1,6 @@
 """What every protocol of a recognition server comes down to, without any input or output.
 
-A protocol turns audio into messages and messages into captions; whoever uses it owns the connection
+A protocol turns audio into messages and messages into captions; its user owns the connection
 and the clock. So it is the same in a terminal, in a measurement and in a test with a virtual clock.
 """
 

@@ -1,7 +1,7 @@
 """nearfuture's own protocol, `/stream`: JSON for control, binary messages for audio.
 
-One websocket is one stream. The client says hello, is told what it was promised, sends audio and is
-sent updates; see docs/stream-protocol.md.
+One websocket is one stream. The client sends a hello, gets the promise, sends audio and gets
+updates; see docs/stream-protocol.md.
 """
 
 from __future__ import annotations

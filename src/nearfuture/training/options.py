@@ -46,9 +46,9 @@ class DataOptions:
 
     Attributes:
         data: Your own recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines),
-            a Kaldi directory or a Lhotse manifest. Those of the split "train" are trained on, those
-            of "dev" validate; without any, about 5 % are set aside. May be given several times:
-            all are trained on, and the first that has a "dev" validates.
+            a Kaldi directory or a Lhotse manifest. The split "train" is trained on, the split "dev"
+            is for validation; without it, about 5 % are set aside. May be given several times: all
+            sources are trained on, and the first that has a "dev" is for validation.
         batch_seconds: Seconds of audio in a step's batch, padding included.
         longest: Skip recordings longer than so many seconds, by name.
     """
@@ -91,7 +91,7 @@ class ScheduleOptions:
 
     Attributes:
         steps: Training steps of each model; 6000 unless there are epochs. A training may be resumed
-            with more or fewer; where the learning rate decays, it then follows the new number.
+            with more or fewer; the learning rate then follows the new number.
         epochs: Passes over the recordings instead.
         warmup: Steps over which the learning rate rises.
         decay: How it falls to 0 afterwards: linearly, along half a cosine, or not at all.
@@ -305,8 +305,8 @@ class TrainingOptions:
     Attributes:
         schedule: How long.
         optimizer: How gradients become steps.
-        regularise: With SpecAugment and dropout. A training that is too short to learn its
-            recordings by heart is better without.
+        regularise: Train with SpecAugment and dropout. A training that is too short to overfit is
+            better without.
         augmentation: What SpecAugment blanks out.
         distillation: What the streaming model learns besides its targets.
         ema: How slowly the averaged weights follow, which are validated, kept and exported:

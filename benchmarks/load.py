@@ -100,7 +100,7 @@ def fast_clock(dispatcher: Dispatcher, streams: int, hours: float) -> dict[str, 
 def whole_round(dispatcher: Dispatcher, streams: int) -> float:
     """Milliseconds of one round in which all N have a quantum."""
     crowd = Clockless(dispatcher, streams)
-    parts = ("gather", "run", "scatter", "read", "deliver")
+    parts = ("gather", "run", "scatter", "decode", "deliver")
     took = []
     for _ in range(7):
         before = dispatcher.stats().spent_s
@@ -279,7 +279,7 @@ def latency_table(
 
 
 def profile_table(runs: list[Run]) -> Table:
-    parts = ["run", "gather", "scatter", "finish", "read", "deliver", "idle", "resample"]
+    parts = ["run", "gather", "scatter", "finish", "decode", "deliver", "idle", "resample"]
     table = Table(
         "engine",
         "streams",

@@ -76,7 +76,8 @@ def test_every_broken_kind_is_in_the_verdict() -> None:
     verdict = " ".join(text(REPORTS["every kind"]).split("\n\n")[0].split())
     assert verdict == (
         "broken: it depends on the future, normalises over time, depends on the padding, mixes the "
-        "rows of a batch, is not deterministic, streams differently from one call, leaks labels"
+        "rows of a batch, is not deterministic, streams differently from one call, leaks labels, "
+        "reads features before time"
     )
 
 

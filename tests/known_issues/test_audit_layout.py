@@ -1,8 +1,11 @@
 """A model that reads features before time was read as one that accepts one length only."""
 
+from typing import Any
+
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from nearfuture import audit
 
@@ -34,3 +37,30 @@ def test_a_layout_that_was_given_is_kept_and_doubted_first() -> None:
     assert report.layout == "NTC"
     assert "runs on 16 frames only" in report.notes[0]
     assert "`layout` NCT" in report.notes[0]
+
+
+class Mixer(nn.Module):
+    """A forecast from 24 frames, by a linear layer over time: the axes are ambiguous."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over_time = nn.Linear(24, 24)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.over_time(x.transpose(1, 2)).transpose(1, 2)
+
+
+def unnamed(x: Tensor) -> Tensor:
+    return F.conv1d(x, torch.ones(16, 16, 3), padding=1)
+
+
+@pytest.mark.parametrize(("model", "frames"), [(Mixer(), 24), (unnamed, 16)])
+def test_where_no_layer_tells_the_report_asks_first(model: Any, frames: int) -> None:
+    report = audit.model(model, torch.randn(1, frames, 30))
+    assert report.verdict == "undecided"
+    assert (report.layout, report.findings[0].kind) == ("NTC", "layout")
+    assert f"runs on {frames} frames only" in report.findings[0].message
+    assert "did you mean `layout` NCT?" in report.findings[0].message
+    broken = audit.model(model, torch.randn(1, frames, 30), at_most=0)
+    assert [finding.kind for finding in broken.findings] == ["layout", "future"]
+    assert audit.model(model, torch.randn(1, frames, 30), layout="NTC").verdict == "holds"

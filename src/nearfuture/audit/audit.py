@@ -52,6 +52,9 @@ class Audit:
         self._findings: list[Finding] = []
         self._checked: list[str] = []
         self._notes = list(setup.notes)
+        if setup.layout_question:
+            message = setup.layout_question
+            self._findings.append(Finding(kind="layout", message=message, severity="undecided"))
 
     def report(self) -> Report:
         """Run the audit."""

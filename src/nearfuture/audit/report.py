@@ -26,6 +26,7 @@ Kind = Literal[
     "streaming",
     "latency",
     "label",
+    "layout",
 ]
 Severity = Literal["broken", "undecided", "notice"]
 
@@ -197,8 +198,12 @@ def own_frames(outputs: int, stride: Fraction, offset: int = 0) -> NDArray[np.in
 
 
 def gravest_first(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Sort findings by severity."""
-    return tuple(sorted(findings, key=lambda each: get_args(Severity).index(each.severity)))
+    """Sort findings by severity; a question about the layout, on which all rest, is first."""
+
+    def rank(finding: Finding) -> tuple[bool, int]:
+        return finding.kind != "layout", get_args(Severity).index(finding.severity)
+
+    return tuple(sorted(findings, key=rank))
 
 
 def allowed_frames(

@@ -22,6 +22,7 @@ from nearfuture.audit.adapters import (
 from nearfuture.audit.audited_model import AuditedModel
 from nearfuture.audit.axes import find_axes, measure_stride
 from nearfuture.audit.call import CallOptions, CallSpec, LatencyLimit
+from nearfuture.audit.layout import SWAPPED, first_layer_reads_features_first, usual_layout
 from nearfuture.audit.outputs import OtherOutputs, OutputPart, selecting
 from nearfuture.audit.report import own_frames
 from nearfuture.error import NearfutureError
@@ -30,8 +31,6 @@ Array = NDArray[Any]
 
 TRIAL_ROWS = 8
 """Copies of the row in the first call; the search for the lookahead compares with its answer."""
-
-_SWAPPED = {"NTC": "NCT", "NCT": "NTC"}
 
 _MOST_ROWS = 32
 _MOST_BYTES = 1 << 27
@@ -58,6 +57,7 @@ class Setup:
             works; "" otherwise.
         others: outputs besides the one that `trial` is of.
         notes: how the model was understood.
+        layout_question: why the layout may be another; "" where there is no doubt.
     """
 
     model: AuditedModel
@@ -75,6 +75,7 @@ class Setup:
     second_call_error: str
     others: OtherOutputs
     notes: tuple[str, ...]
+    layout_question: str = ""
 
     @property
     def seed(self) -> int:
@@ -154,22 +155,24 @@ def prepare(
         )
     setup = _first_calls(fn, adapter, example, lengths, spec)
     layout = setup.model.layout
-    if setup.period or layout not in _SWAPPED:
+    if setup.period or layout not in SWAPPED:
         return setup
     # Features may have been read as time: then their number cannot change, but that of frames can.
     try:
-        swapped = replace(spec, layout=_SWAPPED[layout])
+        swapped = replace(spec, layout=SWAPPED[layout])
         other = _first_calls(fn, adapter, example, lengths, swapped)
     except NearfutureError:
         return setup
     if not other.period:
         return setup
     only = f"it runs on {len(setup.base)} frames only in layout {layout}"
-    if spec.layout is None:
-        note = f"input read as {other.model.layout}: {only}, and on other lengths in this one"
+    if spec.layout is None and first_layer_reads_features_first(adapter, setup.shape):
+        note = f"input read as {other.model.layout}, as its first layer does: {only}"
         return replace(other, notes=(note, *other.notes))
-    note = f"{only}; did you mean `layout` {other.model.layout}, in which it runs on other lengths?"
-    return replace(setup, notes=(note, *setup.notes))
+    question = f"{only}; did you mean `layout` {other.model.layout}? There other lengths run too"
+    if spec.layout is None:
+        return replace(setup, layout_question=question)
+    return replace(setup, notes=(question, *setup.notes))
 
 
 def _first_calls(
@@ -181,7 +184,7 @@ def _first_calls(
     guessed = spec.takes is None and lengths is not None and not streaming
     if spec.takes is None:
         spec = replace(spec, takes="nothing" if lengths is None and not streaming else "lengths")
-    model = AuditedModel(adapter, spec, spec.layout or _usual_layout(x, adapter), x.dtype)
+    model = AuditedModel(adapter, spec, spec.layout or usual_layout(x, adapter), x.dtype)
     if "N" not in model.layout:
         model = replace(model, rows=1)
     rows = model.canonical(x)
@@ -265,20 +268,6 @@ def _as_array(example: Any, fn: Any) -> Array:
         if getattr(next(weights, None), "dtype", None) is torch.float32:
             return x.astype(np.float32)
     return x
-
-
-def _usual_layout(x: Array, adapter: Adapter) -> str:
-    if x.ndim == 1:
-        return "T"
-    if x.ndim == 2:
-        return "TC" if adapter.time_first else "NT"
-    if x.ndim == 3:
-        return "TNC" if adapter.time_first else "NTC"
-    raise NearfutureError(
-        f"an example of {x.ndim} axes {x.shape} needs `layout`: a letter for every axis, N for "
-        f"rows, T for time, e.g. NCFT",
-        parameter="layout",
-    )
 
 
 def _checked_lengths(

@@ -87,6 +87,12 @@ EXPLANATIONS: dict[Kind, Explanation] = {
         "Declare what was measured; or reduce the lookahead first, then the window and what "
         "precedes it.",
     ),
+    "layout": Explanation(
+        "reads features before time",
+        "The model runs on this number of frames only, but on other lengths if the last two axes "
+        "are exchanged. If they are, all other findings are about features instead of frames.",
+        "Name the axes with layout: NCT where features come before time, NTC where they do not.",
+    ),
     "label": Explanation(
         "leaks labels",
         "An output depends on the label that it has to predict. Training then seems perfect, and "

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console
 from nearfuture.cli.example import cast, drawn, read, tensor, whole_numbers
+from nearfuture.cli.options import Flag
 from nearfuture.cli.target import Target, named, resolve, seeded
 from nearfuture.error import NearfutureError
 
@@ -26,7 +27,6 @@ def _either_dash(type_: Any, tokens: Sequence[Token]) -> Any:
     return convert(type_, [token.evolve(value=token.value.replace("_", "-")) for token in tokens])
 
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 Takes = Literal["nothing", "lengths", "mask", "padding-mask"]
 
 _STYLES = {

@@ -13,12 +13,12 @@ from rich.table import Table
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.options import Flag
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.data import CorpusReport
 
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 data = App(name="data", help="Import recordings, check them, and fetch public ones.")
 

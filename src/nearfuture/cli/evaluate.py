@@ -12,14 +12,13 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console
 from nearfuture.cli.dataset import evenly_spaced, warn_skipped
+from nearfuture.cli.options import Flag
 from nearfuture.cli.results import check_writable
 from nearfuture.error import MissingDependency, NearfutureError
 
 if TYPE_CHECKING:
     from nearfuture.data import Cut
     from nearfuture.runtime import Bundle
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 @Parameter(name="*")

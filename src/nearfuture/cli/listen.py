@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nearfuture.cli.console import Console
+from nearfuture.cli.options import Flag
 from nearfuture.error import NearfutureError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from nearfuture.runtime import Stream
 
 _READ_S = 0.1
-
-Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
 
 def listen(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from nearfuture.cli.options import Flag
 from nearfuture.error import NearfutureError
 from nearfuture.serving.limits import ServerLimits
 
@@ -112,7 +113,7 @@ class LogOptions:
     """
 
     log: Literal["text", "json"] = "text"
-    log_text: Annotated[bool, Parameter(negative="", show_default=False)] = False
+    log_text: Flag = False
 
 
 def serve(

@@ -1,4 +1,4 @@
-"""Makes the clips in src/nearfuture/assets/samples: synthetic voices, strings of real recordings.
+"""Make the clips in src/nearfuture/assets/samples: synthetic voices, strings of real recordings.
 
     python tools/make_samples.py synthetic  (needs flite 2.2 and espeak-ng 1.51 on the path)
     python tools/make_samples.py people     (needs the corpus fsdd under NEARFUTURE_CORPORA)
@@ -47,13 +47,13 @@ ROOM_DBFS = -66.0  # faint noise under everything: a room, not digital silence
 
 
 def command(synthesizer: str, voice: str, transcript: str, file: str) -> list[str]:
-    """The command that makes the synthesizer speak into a file."""
+    """The command that synthesizes a transcript to a file."""
     if synthesizer == "flite":
         return ["flite", "-voice", voice, "-t", transcript, "-o", file]
     return ["espeak-ng", "-v", voice, "-s", "140", "-w", file, transcript]
 
 
-def spoken(synthesizer: str, voice: str, transcript: str, rate: int, seed: int) -> np.ndarray:
+def synthesized(synthesizer: str, voice: str, transcript: str, rate: int, seed: int) -> np.ndarray:
     """Speech at a moderate level between two silences."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "spoken.wav")
@@ -73,21 +73,21 @@ def in_a_room(speech: np.ndarray, rate: int, seed: int) -> np.ndarray:
 
 
 def synthetic() -> None:
-    """Writes the clips of synthetic voices and their manifest."""
+    """Write the clips of synthetic voices and their manifest."""
     rows = []
     for synthesizer, voice, digits, rate in CLIPS:
         name = f"{synthesizer}-{voice.replace('+', '-')}-{digits}.flac"
         transcript = " ".join(DIGITS[int(digit)] for digit in digits)
-        clip = spoken(synthesizer, voice, transcript, rate, seed=zlib.crc32(name.encode()))
+        clip = synthesized(synthesizer, voice, transcript, rate, seed=zlib.crc32(name.encode()))
         soundfile.write(FOLDER / name, clip, rate, subtype="PCM_16")
         rows.append((name, transcript, f"{synthesizer} {voice}", f"{len(clip) / rate:.3f}"))
     write_manifest(FOLDER, "voice", rows)
 
 
 def people() -> None:
-    """Writes one string of each speaker's test recordings, as the seed has it, at their own level.
+    """Write one string of each speaker's test recordings, drawn by the seed, at their own level.
 
-    The speaker whom training never hears comes last.
+    The speaker who is held out of training comes last.
     """
     recordings = DigitRecordings.load()
     folder = FOLDER / "people"
@@ -95,17 +95,17 @@ def people() -> None:
     rows = []
     for number, speaker in enumerate((*recordings.seen, HELD_OUT)):
         rng = np.random.default_rng([PEOPLE_SEED, number])
-        said = recordings.clean_string(speaker, "test", PEOPLE_DIGITS, rng)
-        digits = "".join(str(DIGITS.index(word)) for word in said.text.split())
+        utterance = recordings.clean_string(speaker, "test", PEOPLE_DIGITS, rng)
+        digits = "".join(str(DIGITS.index(word)) for word in utterance.text.split())
         name = f"{speaker}-{digits}.flac"
-        clip = in_a_room(said.samples, recordings.rate, seed=zlib.crc32(name.encode()))
+        clip = in_a_room(utterance.samples, recordings.rate, seed=zlib.crc32(name.encode()))
         soundfile.write(folder / name, clip, recordings.rate, subtype="PCM_16")
-        rows.append((name, said.text, speaker, f"{len(clip) / recordings.rate:.3f}"))
+        rows.append((name, utterance.text, speaker, f"{len(clip) / recordings.rate:.3f}"))
     write_manifest(folder, "speaker", rows)
 
 
 def write_manifest(folder: Path, voice: str, rows: list[tuple[str, str, str, str]]) -> None:
-    """Writes what is said in each clip, by which voice or speaker, and how long it is."""
+    """Write the transcript, the voice or speaker, and the duration of each clip."""
     with (folder / "manifest.tsv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(("path", "transcript", voice, "seconds"))

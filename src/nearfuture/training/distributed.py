@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
+import platform
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -140,3 +141,15 @@ def init_group(
         yield Group(rank=rank, world_size=world_size, device=device)
     finally:
         distributed.destroy_process_group()
+
+
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether a device has instructions for products in bfloat16.
+
+    Any GPU counts; a processor does where torch finds AVX-512's or AMX's, or oneDNN those of Arm.
+    """
+    if device.type != "cpu":
+        return True
+    if platform.machine().lower() in ("aarch64", "arm64"):
+        return bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    return bool(torch.cpu._is_avx512_bf16_supported() or torch.cpu._is_amx_tile_supported())

@@ -14,11 +14,10 @@ from nearfuture.budget import RecognizerConfig
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer
 from nearfuture.training.architecture import architectures
-from nearfuture.training.bfloat16 import multiplies_bfloat16
 from nearfuture.training.bundle import export_best, recognizer_of
 from nearfuture.training.checkpoint import BEST, load_model
 from nearfuture.training.data import TrainingData
-from nearfuture.training.distributed import Group
+from nearfuture.training.distributed import Group, multiplies_bfloat16
 from nearfuture.training.options import (
     BIDIRECTIONAL,
     ArchitectureOptions,

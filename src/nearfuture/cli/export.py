@@ -8,7 +8,7 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console
 from nearfuture.cli.extra import HOW_TO_TRAIN
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 from nearfuture.training.options import BIDIRECTIONAL, STREAMING
 
 
@@ -26,11 +26,7 @@ def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")]
         from nearfuture.training.bundle import export_best
         from nearfuture.training.checkpoint import BEST, CHECKPOINT
     except ModuleNotFoundError as error:
-        raise NearfutureError(
-            f"exporting needs {error.name}, which the base install leaves out; "
-            f"install it with: {HOW_TO_TRAIN}",
-            code="missing_dependency",
-        ) from error
+        raise MissingDependency("exporting", error.name, HOW_TO_TRAIN) from error
     trainings = [
         folder
         for folder in (run, run / STREAMING, run / BIDIRECTIONAL)

@@ -17,7 +17,7 @@ from rich.text import Text
 from nearfuture.cli.console import Console
 from nearfuture.cli.extra import HOW_TO_TRAIN
 from nearfuture.cli.training_progress import BarReporter, LineReporter
-from nearfuture.error import NearfutureError
+from nearfuture.error import MissingDependency, NearfutureError
 from nearfuture.training import ArchitectureOptions, DataOptions, ProgressReporter, TrainingOptions
 
 if TYPE_CHECKING:
@@ -61,11 +61,7 @@ def train(
     try:
         job.check()
     except ModuleNotFoundError as error:
-        raise NearfutureError(
-            f"training needs {error.name}, which the base install leaves out; "
-            f"install it with: {HOW_TO_TRAIN}",
-            code="missing_dependency",
-        ) from error
+        raise MissingDependency("training", error.name, HOW_TO_TRAIN) from error
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

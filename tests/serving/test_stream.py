@@ -243,7 +243,7 @@ def test_ping_is_answered_at_any_time(served: Served) -> None:
         ('{"type": "hello", "rate": true}', "invalid", 1002, "rate is True"),
         ('{"type": "hello", "rate": 192001}', "invalid", 1002, "rate is 192001"),
         ('{"type": "hello", "encoding": "opus"}', "invalid", 1002, "'opus'"),
-        ('{"type": "hello", "budget_ms": 40}', "invalid", 1002, "55 ms"),
+        ('{"type": "hello", "budget_ms": 40}', "out_of_range", 1002, "55 ms"),
         ('{"type": "hello", "budget_ms": NaN}', "invalid", 1002, "a number is wanted"),
         ('{"type": "hello", "budget_ms": "low"}', "invalid", 1002, "a number is wanted"),
         (
@@ -253,7 +253,7 @@ def test_ping_is_answered_at_any_time(served: Served) -> None:
             "there is no model 'words'",
         ),
         ('{"type": "hello", "endpoint": 800}', "invalid", 1002, "endpoint is null, or"),
-        ('{"type": "hello", "endpoint": {"silence_ms": 0}}', "invalid", 1002, "above 0"),
+        ('{"type": "hello", "endpoint": {"silence_ms": 0}}', "out_of_range", 1002, "above 0"),
         ('{"type": "hello", "sample_rate": 8000}', "invalid", 1002, "'sample_rate'"),
     ],
 )

@@ -137,7 +137,7 @@ class Cut:
 
         Raises:
             CutError: where the file cannot be read, was cut off (where the kind of file can tell,
-                see `nearfuture.audio.truncation`), is shorter than the part, or holds no samples.
+                see `nearfuture.audio.members`), is shorter than the part, or holds no samples.
         """
         try:
             audio = read_part(

@@ -119,7 +119,7 @@ def test_lists_round_but_not_more(tmp_path: Path) -> None:
     path.write_bytes(encoded("WAV", "PCM_16"))
     assert len(read_part(path, start_s=2.0, duration_s=1.04).samples) == RATE
     for start, duration in ((2.0, 1.06), (3.1, None), (5.0, 1.0)):
-        with refuses("out_of_range", None, "lasts 3.000 s", f"{start:.3f} s"):
+        with refuses("out_of_range", "start_s", "lasts 3.000 s", f"{start:.3f} s"):
             read_part(path, start_s=start, duration_s=duration)
 
 

@@ -130,5 +130,6 @@ def _range(
             f"{reader.name} lasts {frames / rate:.3f} s: there is no part from "
             f"{start_s:.3f} s to {until}; was the file cut off, or does the list mean another?",
             code="out_of_range",
+            parameter="start_s",
         )
     return min(begin, frames), min(end, frames)

@@ -68,13 +68,6 @@ class Skipped:
         return f"{self.name}: {self.reason}"
 
 
-_SKIP_CODES: dict[str, SkipCode] = {
-    "out_of_range": "not in its file",
-    "not_found": "no such file",
-}
-"""What the codes of errors about a file mean for a cut; all others: it cannot be read."""
-
-
 class CutError(NearfutureError):
     """A cut cannot be used.
 
@@ -192,11 +185,17 @@ class Cut:
 
     def unreadable(self, error: AudioError) -> CutError:
         """What an error about the file means for this cut; the file is not named twice."""
-        skip_code = _SKIP_CODES.get(error.code, "cannot be read")
+        skip_code: SkipCode = "cannot be read"
+        if isinstance(error, CutOff):
+            skip_code = "cut off"
+        elif error.code == "not_found":
+            skip_code = "no such file"
+        elif error.parameter in ("start_s", "channel"):
+            skip_code = "not in its file"
         reason = str(error)
         if str(self.path) in self.name:
             reason = reason.removeprefix(f"{self.path} ")
-        unreadable = self._error("cut off" if isinstance(error, CutOff) else skip_code, reason)
+        unreadable = self._error(skip_code, reason)
         unreadable.code = error.code
         return unreadable
 

@@ -108,6 +108,10 @@ def step(x, state):
     return x + state, state
 
 
+def refuses(x, state):
+    raise ValueError("no such chunk")
+
+
 def start():
     return 0
 
@@ -192,6 +196,13 @@ def test_what_is_broken_is_exit_code_1_and_names_the_culprit(capsys: Capture) ->
     assert code == 1
     assert out.startswith("broken: it depends on the future")
     assert "conv (conv1d at models.py" in " ".join(out.split())
+
+
+def test_what_cannot_be_decided_is_exit_code_3(capsys: Capture) -> None:
+    steps = ("--step", "models.py:refuses", "--start", "models.py:start")
+    code, out, _ = run(capsys, "models.py:causal", *SHAPE, *steps)
+    assert code == 3
+    assert out.startswith("undecided: whether it streams differently from one call")
 
 
 def test_without_a_limit_it_only_tells(capsys: Capture) -> None:
@@ -308,6 +319,9 @@ def test_a_bundle_for_real(capsys: Capture) -> None:
         (("--stride", "4"), "stride", 4),
         (("--observed", "12"), "observed", 12),
         (("--train",), "train", True),
+        (("--padding", "left"), "padding", "left"),
+        (("--chunks", "8,16"), "chunks", (8, 16)),
+        (("--first-chunk", "5"), "first_chunk", 5),
         (("--lookahead-only",), "matrix", False),
         (("--seed", "5"), "seed", 5),
     ],
@@ -590,6 +604,9 @@ def test_what_the_model_raises_is_one_line(capsys: Capture) -> None:
         ((*SHAPE, "--start", "models:start"), "--start and --finish have no effect without --step"),
         ((*SHAPE, "--finish", "models:start"), "no effect without --step"),
         ((*SHAPE, "--step", "models:stepp"), "models has no 'stepp'; did you mean step"),
+        ((*SHAPE, "--chunks", "8"), "--chunks and --first-chunk have no effect without --step"),
+        ((*SHAPE, "--step", "models:step", "--chunks", "0"), "--chunks takes whole numbers above"),
+        ((*SHAPE, "--padding", "left"), "--padding has no effect without --lengths or --takes"),
         ((*SHAPE, "--keyword", "mask"), "--keyword has no effect without --takes or --lengths"),
         ((*SHAPE, "--takes", "nothing", "--keyword", "m"), "--keyword has no effect"),
         ((*SHAPE, "--train"), "--train is for torch modules, and models.py:causal is none"),

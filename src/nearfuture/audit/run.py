@@ -82,6 +82,10 @@ def model(
         if steps.step is None:
             own = streaming_layer_steps(setup.model.adapter)
             steps = replace(own, chunks=steps.chunks, first_chunk=steps.first_chunk)
+        if steps.step is None and (steps.chunks is not None or steps.first_chunk is not None):
+            raise NearfutureError(
+                "`chunks` and `first_chunk` have no effect without `step`", parameter="chunks"
+            )
         return Audit(setup, limit, steps, matrix).report()
 
 

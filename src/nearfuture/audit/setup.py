@@ -184,6 +184,10 @@ def _first_calls(
     guessed = spec.takes is None and lengths is not None and not streaming
     if spec.takes is None:
         spec = replace(spec, takes="nothing" if lengths is None and not streaming else "lengths")
+    if spec.padding == "left" and spec.takes == "nothing" and lengths is None:
+        raise NearfutureError(
+            "`padding` has no effect without `lengths` or `takes`", parameter="padding"
+        )
     model = AuditedModel(adapter, spec, spec.layout or usual_layout(x, adapter), x.dtype)
     if "N" not in model.layout:
         model = replace(model, rows=1)

@@ -33,7 +33,7 @@ def place(culprit: Culprit) -> str:
     return f"{culprit.where or culprit.what} ({culprit.operation})".lstrip()
 
 
-def found(report: Report) -> str:
+def findings(report: Report) -> str:
     lines = []
     for finding in report.findings:
         line = f"{finding.kind}: {place(finding.culprit)}" if finding.culprit else finding.kind
@@ -53,9 +53,9 @@ def exported(case: Case, folder: Path) -> list[str] | None:
 
 def main() -> None:
     torch.set_num_threads(1)
-    title = "lookahead and lookback in input frames, what was found and where it enters; one core"
+    title = "lookahead and lookback in input frames, findings and where they enter; one core"
     table = Table(title=title)
-    for name in ("model", "ahead", "back", "found", "verdict", "as ONNX", "seconds"):
+    for name in ("model", "ahead", "back", "findings", "verdict", "as ONNX", "seconds"):
         table.add_column(name, overflow="fold")
     results, all_right = [], True
     for case in GALLERY:
@@ -70,7 +70,7 @@ def main() -> None:
             case.name,
             number(report.lookahead),
             "–" if case.lookback is None else number(report.lookback),
-            found(report),
+            findings(report),
             verdict(faults),
             "–" if graph_faults is None else verdict(graph_faults),
             f"{seconds:.2f}",
@@ -79,7 +79,7 @@ def main() -> None:
             {
                 "model": case.name,
                 **{name: to_json(report)[name] for name in ("lookahead", "lookback")},
-                "findings": found(report).splitlines(),
+                "findings": findings(report).splitlines(),
                 "faults": faults,
                 "faults_as_onnx": graph_faults,
                 "seconds": round(seconds, 3),

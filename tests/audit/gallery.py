@@ -75,7 +75,7 @@ class Case:
         culprit: tuple[Any, ...] | None = self.culprit
         if graph:
             culprit = (self.node, self.culprit[-1]) if self.node and self.culprit else None
-        found = {
+        compared = {
             "lookahead": (report.lookahead, self.lookahead),
             "lookback": (report.lookback, self.lookback),
             "breaks": (_kinds(report, "broken"), sorted(self.breaks)),
@@ -83,10 +83,10 @@ class Case:
             "culprit": (_culprit(report, graph=graph), culprit),
         }
         if self.lookback is None:
-            del found["lookback"]
+            del compared["lookback"]
         return [
             f"{what}: {got}, but it is {right}"
-            for what, (got, right) in found.items()
+            for what, (got, right) in compared.items()
             if got != right
         ]
 
@@ -101,8 +101,8 @@ def _kinds(report: Report, severity: str) -> list[Kind]:
 
 def _culprit(report: Report, *, graph: bool) -> tuple[Any, ...] | None:
     """Where the first finding enters, or where the model looks ahead on its own."""
-    found = [finding.culprit for finding in report.findings if finding.culprit]
-    for place in (*found, *report.lookahead_sources):
+    culprits = [finding.culprit for finding in report.findings if finding.culprit]
+    for place in (*culprits, *report.lookahead_sources):
         name = (place.what,) if graph else (place.where, place.operation)
         return (*name, place.frames)
     return None
@@ -532,7 +532,7 @@ class SqueezeExcite(nn.Module):
 class LongConvolution(nn.Module):
     """A causal kernel as long as the sequence, by FFT, as in Hyena and S4: (N, C, T).
 
-    An FFT sums all its inputs, so the future is heard in the rounding; in nothing else.
+    An FFT sums all its inputs, so the future changes the rounding, and nothing else.
     """
 
     def __init__(self) -> None:
@@ -630,7 +630,7 @@ class Normalised(nn.Module):
 
 
 class Dropping(nn.Module):
-    """F.dropout drops in eval mode too, unless told otherwise."""
+    """F.dropout drops in eval mode too, unless training=False."""
 
     def __init__(self) -> None:
         super().__init__()

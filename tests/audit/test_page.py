@@ -115,17 +115,17 @@ def test_the_rows_that_can_be_read_are_the_matrix(report: Report) -> None:
         assert parsed(report).find(f".//{XHTML}script") is None
         return
     assert rows is not None
-    told = [[tuple(run) for run in row] for row in json.loads(rows.text or "")]
-    assert told == [runs(row) for row in report.matrix]
+    shown = [[tuple(run) for run in row] for row in json.loads(rows.text or "")]
+    assert shown == [runs(row) for row in report.matrix]
 
 
 @each
-def test_a_picture_is_told_in_words(report: Report) -> None:
+def test_a_picture_is_described_in_words(report: Report) -> None:
     for picture in parsed(report).iter(f"{SVG}svg"):
-        told = {child.get("id"): child.text or "" for child in picture if child.get("id")}
+        texts = {child.get("id"): child.text or "" for child in picture if child.get("id")}
         assert picture.get("role") == "img"
-        assert set((picture.get("aria-labelledby") or "").split()) == set(told)
-        assert f"each of {report.output_frames} outputs" in told["how"]
+        assert set((picture.get("aria-labelledby") or "").split()) == set(texts)
+        assert f"each of {report.output_frames} outputs" in texts["how"]
 
 
 def line(report: Report, name: str) -> list[int] | None:

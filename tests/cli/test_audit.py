@@ -174,11 +174,11 @@ def run(capsys: Capture, *arguments: str | Path) -> tuple[int, str, str]:
 
 
 def mistake(capsys: Capture, *arguments: str | Path) -> str:
-    """The one line that a mistake is told in."""
+    """The one line that names a mistake."""
     code, out, err = run(capsys, *arguments)
-    told = [line for line in err.splitlines() if "says hello" not in line]
-    assert (code, out, len(told)) == (2, "", 1), (code, out, err)
-    return told[0].removeprefix("nearfuture: ")
+    lines = [line for line in err.splitlines() if "says hello" not in line]
+    assert (code, out, len(lines)) == (2, "", 1), (code, out, err)
+    return lines[0].removeprefix("nearfuture: ")
 
 
 # What is audited.
@@ -424,14 +424,14 @@ def test_what_a_model_draws_when_it_is_built_follows_from_the_seed(
         "import numpy, random, torch\n"
         "net = torch.nn.Linear(3, 3)\n"
         "def build(): return torch.nn.Linear(3, 3)\n"
-        "def told(): raise ValueError([*net.weight[0].tolist(), *build().weight[0].tolist(), "
+        "def fails(): raise ValueError([*net.weight[0].tolist(), *build().weight[0].tolist(), "
         "random.random(), numpy.random.rand()])\n",
         encoding="utf-8",
     )
 
     def drawn(seed: str, torch: str) -> str:
         code = f"{torch}\nfrom nearfuture.cli import main\nmain()"
-        arguments = ["audit", "fresh.py:told", *SHAPE, "--seed", seed]
+        arguments = ["audit", "fresh.py:fails", *SHAPE, "--seed", seed]
         done = subprocess.run(
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=folder
         )
@@ -443,12 +443,12 @@ def test_what_a_model_draws_when_it_is_built_follows_from_the_seed(
 
 def test_torch_is_seeded_but_not_loaded(folder: Path) -> None:
     (folder / "plain.py").write_text(
-        "def f(x): return x\ndef told(): import sys; raise ValueError('torch' in sys.modules)",
+        "def f(x): return x\ndef fails(): import sys; raise ValueError('torch' in sys.modules)",
         encoding="utf-8",
     )
     code = "from nearfuture.cli import main\nmain()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "audit", "plain.py:told", *SHAPE],
+        [sys.executable, "-c", code, "audit", "plain.py:fails", *SHAPE],
         capture_output=True,
         text=True,
         cwd=folder,
@@ -526,7 +526,7 @@ def test_from_a_shell(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("models", "'models' is no .onnx file and no bundle (digits, digits-bidirectional, a fold"),
         ("models.py", "Python code is named with a colon: package.module:name or file.py:name"),
@@ -561,8 +561,8 @@ def test_from_a_shell(folder: Path) -> None:
         (".", "holds no model: it has no model.json"),
     ],
 )
-def test_what_cannot_be_found_or_built(name: str, told: str, capsys: Capture) -> None:
-    assert told in mistake(capsys, name, *SHAPE)
+def test_what_cannot_be_found_or_built(name: str, message: str, capsys: Capture) -> None:
+    assert message in mistake(capsys, name, *SHAPE)
 
 
 @pytest.mark.parametrize(
@@ -583,7 +583,7 @@ def test_what_the_model_raises_is_one_line(capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ((), "describe an input: --shape 1,200,80 or --example FILE"),
         ((*SHAPE, "--example", "x.npy"), "choose one of --shape and --example"),
@@ -620,12 +620,12 @@ def test_what_the_model_raises_is_one_line(capsys: Capture) -> None:
         (("--shape", "1,8,3,2"), "needs --layout: a letter for every axis, N for rows, T for time"),
     ],
 )
-def test_mistakes_are_named(arguments: tuple[str, ...], told: str, capsys: Capture) -> None:
-    assert told in mistake(capsys, "models.py:causal", *arguments)
+def test_mistakes_are_named(arguments: tuple[str, ...], message: str, capsys: Capture) -> None:
+    assert message in mistake(capsys, "models.py:causal", *arguments)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (
             ("models.py:net", *SHAPE, "--torch"),
@@ -642,13 +642,13 @@ def test_mistakes_are_named(arguments: tuple[str, ...], told: str, capsys: Captu
     ],
 )
 def test_options_without_effect_are_refused(
-    arguments: tuple[str, ...], told: str, capsys: Capture
+    arguments: tuple[str, ...], message: str, capsys: Capture
 ) -> None:
-    assert told in mistake(capsys, *arguments)
+    assert message in mistake(capsys, *arguments)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (
             ("models.py:net", "--shape", "2,8,3", "--lengths", "8,5"),
@@ -667,12 +667,12 @@ def test_options_without_effect_are_refused(
     ],
 )
 def test_a_way_out_is_told_in_flags(
-    folder: Path, arguments: tuple[str, ...], told: str, capsys: Capture
+    folder: Path, arguments: tuple[str, ...], message: str, capsys: Capture
 ) -> None:
     np.save(folder / "x64.npy", np.ones((1, 8, 3)))
     with (folder / "models.py").open("a", encoding="utf-8") as file:
         file.write("words = torch.nn.Embedding(5, 3)\n")
-    assert told in mistake(capsys, *arguments)
+    assert message in mistake(capsys, *arguments)
 
 
 def test_what_the_model_says_is_not_reworded(capsys: Capture, folder: Path) -> None:
@@ -712,7 +712,7 @@ def written(folder: Path, name: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("nowhere.npy", "there is no file"),
         ("x.wav", "an example is a .npy, .npz or .pt file, not x.wav"),
@@ -728,8 +728,8 @@ def written(folder: Path, name: str) -> str:
         ("text.pt", "is not opened"),
     ],
 )
-def test_files_that_are_no_example(folder: Path, name: str, told: str, capsys: Capture) -> None:
-    assert told in mistake(capsys, "models.py:causal", "--example", written(folder, name))
+def test_files_that_are_no_example(folder: Path, name: str, message: str, capsys: Capture) -> None:
+    assert message in mistake(capsys, "models.py:causal", "--example", written(folder, name))
 
 
 def test_an_unpickled_file_would_have_run(folder: Path, capsys: Capture) -> None:
@@ -753,10 +753,10 @@ def test_a_tensor_without_torch(
     (folder / "plain.py").write_text("def f(x): return x", encoding="utf-8")
     torch.save(torch.ones(1, 8, 3), folder / "x.pt")
     monkeypatch.setitem(sys.modules, "torch", None)
-    told = mistake(capsys, "plain.py:f", "--example", "x.pt")
-    assert "to read x.pt needs torch, which the base install leaves out; install it with" in told
-    told = mistake(capsys, "plain.py:f", *SHAPE, "--torch")
-    assert "pip install 'nearfuture[train]'" in told
+    message = mistake(capsys, "plain.py:f", "--example", "x.pt")
+    assert "to read x.pt needs torch, which the base install leaves out; install it with" in message
+    message = mistake(capsys, "plain.py:f", *SHAPE, "--torch")
+    assert "pip install 'nearfuture[train]'" in message
 
 
 def test_our_own_mistakes_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:

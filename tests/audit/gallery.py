@@ -462,7 +462,7 @@ ATTENTION = [
         lookback=inf,
         breaks=("padding",),
         culprit=("encoder.layers.0.self_attn", "multi_head_attention_forward", inf),
-        node="MatMul",
+        node="Softmax",  # the first to sum over padded keys
     ),
     Case(
         name="nn.TransformerEncoder, batch_first forgotten",
@@ -911,7 +911,7 @@ TRANSFORMERS = [
         lookback=inf,
         breaks=("padding",),
         culprit=("encoder.layer.0.attention.self", "scaled_dot_product_attention", inf),
-        node="MatMul",
+        node="Softmax",  # the first to sum over padded keys
     ),
     Case(
         name="Wav2Vec2Model with group norm, attention_mask",

@@ -82,6 +82,8 @@ def valid_part_changed(
     """
     if padded.ndim != alone.ndim:
         return False
+    if not exact and padded.dtype.kind not in "fc":  # sizes and indices follow the length itself
+        return False
 
     def valid(array: Array) -> Array:
         index = tuple(

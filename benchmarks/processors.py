@@ -1,4 +1,4 @@
-"""What holds on which processor: does the package run, and are rows strangers, bit for bit?
+"""What holds on which processor: does the package run, and are rows independent, bit for bit?
 
 This machine as it is, then others as qemu-user emulates them (Debian: apt-get install qemu-user;
 its processors have no AVX-512). Each runs the bundled models alone and in batches, in every

@@ -28,7 +28,7 @@ from nearfuture.data import (
     at_level,
     corpus_folder,
     read_source,
-    share,
+    shard,
 )
 from nearfuture.text import Vocabulary
 
@@ -179,7 +179,7 @@ class ConnectedDigits:
         short = rng.random() < _SHORT
         digits = int(rng.integers(1, 3) if short else rng.integers(3, 8))
         others = [other for other in self.others if len(other.text.split()) == digits]
-        places = share(range(round(self.digits_per_batch / digits)), rank, world_size)
+        places = shard(range(round(self.digits_per_batch / digits)), rank, world_size)
         return Batch(
             utterances=[self._utterance(step, place, digits, others) for place, _ in places]
         )

@@ -1,4 +1,4 @@
-"""Sequence recognisers that look exactly as far into the future as you allow, and no further.
+"""Streaming speech recognition with an exact, configurable lookahead.
 
 Names are imported when they are first used, so that running a model never loads torch.
 """

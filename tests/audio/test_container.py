@@ -14,7 +14,7 @@ import av
 import numpy as np
 import pytest
 
-from nearfuture.audio import AudioError, CutOff, container, open_audio, read
+from nearfuture.audio import AudioError, TruncatedAudioError, container, open_audio, read
 from nearfuture.audio.container import DEMUXERS, ContainerDecoder
 from nearfuture.audio.probe import probe, read_part
 from nearfuture.audio.signature import LONGEST, kind
@@ -131,7 +131,7 @@ def test_a_container_that_was_cut_off_is_refused(name: str) -> None:
     if name == "a.mov":
         at = data.index(b"mdat")
         assert data.index(b"moov") < at
-    with pytest.raises(CutOff, match=r"was cut off: (it announces 1\.[45]|\d+ of)"):
+    with pytest.raises(TruncatedAudioError, match=r"was cut off: (it announces 1\.[45]|\d+ of)"):
         read(data[: len(data) // 2])
 
 

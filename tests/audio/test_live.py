@@ -239,8 +239,8 @@ def test_a_table_takes_a_megabyte_at_most(rate: int, to: int) -> None:
 
 
 def test_all_tables_together_are_bounded() -> None:
-    assert live._filters.cache_info().maxsize == live.MOST_TABLES
-    assert live.MOST_TABLES * live.LARGEST_TABLE * 8 <= 32 << 20
+    assert live._filters.cache_info().maxsize == live.MAX_TABLES
+    assert live.MAX_TABLES * live.LARGEST_TABLE * 8 <= 32 << 20
 
 
 # Refusals

@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from nearfuture.audio import read
-from nearfuture.audio.probe import CutOff, Probe, probe, read_part
+from nearfuture.audio.probe import Probe, TruncatedAudioError, probe, read_part
 from nearfuture.audio.reader import open_audio
 from tests.errors import refuses
 
@@ -63,7 +63,7 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, kind: str, subtype: 
 def test_a_last_byte_is_enough(tmp_path: Path, kind: str, subtype: str) -> None:
     path = tmp_path / "clip"
     path.write_bytes(encoded(kind, subtype)[:-1])
-    with pytest.raises(CutOff, match="cut off"):
+    with pytest.raises(TruncatedAudioError, match="cut off"):
         probe(path)
 
 

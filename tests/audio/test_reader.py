@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from nearfuture.audio import AudioError, CutOff, Damage, members, open_audio, read
-from nearfuture.audio.limits import BLOCK_SAMPLES, MOST_CHANNELS
+from nearfuture.audio import AudioError, Damage, TruncatedAudioError, members, open_audio, read
+from nearfuture.audio.limits import BLOCK_SAMPLES, MAX_CHANNELS
 from nearfuture.audio.mpeg_header import mpeg_header
 from nearfuture.audio.probe import probe, read_part
-from nearfuture.audio.wav import MOST_CHUNKS
+from nearfuture.audio.wav import MAX_CHUNKS
 from tests.errors import refuses
 
 RATE = 16_000
@@ -127,7 +127,7 @@ def test_files_behind_one_another_are_all_read(form: str, files: dict[str, bytes
 def test_a_file_of_very_many_files_is_read_up_to_a_limit(
     form: str, files: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(members, "MOST_MEMBERS", 3)
+    monkeypatch.setattr(members, "MAX_MEMBERS", 3)
     alone, _ = whole(files[form])
     allowed, damage = whole(files[form] * 3)
     assert len(allowed) == 3 * len(alone)
@@ -156,11 +156,11 @@ def test_what_stands_behind_a_recording_is_read_about_once(files: dict[str, byte
 
 
 def test_very_many_chunks_behind_the_samples_are_named(files: dict[str, bytes]) -> None:
-    samples, damage = whole(files["wav"] + b"LIST\0\0\0\0" * (MOST_CHUNKS + 1))
+    samples, damage = whole(files["wav"] + b"LIST\0\0\0\0" * (MAX_CHUNKS + 1))
     assert len(samples) == len(whole(files["wav"])[0])
     assert damage is not None
     assert "more than 256 chunks behind its samples" in damage.reason
-    assert whole(files["wav"] + b"LIST\0\0\0\0" * MOST_CHUNKS)[1] is None
+    assert whole(files["wav"] + b"LIST\0\0\0\0" * MAX_CHUNKS)[1] is None
 
 
 def test_a_tag_between_files_is_no_sound(files: dict[str, bytes]) -> None:
@@ -208,7 +208,7 @@ def test_damage_in_the_middle_is_named_with_its_place(form: str) -> None:
         assert "damaged" in damage.reason
         assert len(got) < len(expected)
         np.testing.assert_allclose(got, expected[: len(got)], rtol=0, atol=1e-4)
-        with pytest.raises(CutOff, match=r"damaged.*can be read"):
+        with pytest.raises(TruncatedAudioError, match=r"damaged.*can be read"):
             read(bytes(broken))
 
 
@@ -235,14 +235,16 @@ def test_a_second_file_that_was_cut_off_is_named(form: str, files: dict[str, byt
         samples = np.concatenate(list(reader.blocks()))
         assert reader.damage is not None
     assert len(samples) >= len(speech(3.1))
-    with pytest.raises(CutOff):
+    with pytest.raises(TruncatedAudioError):
         read(data + data[: len(data) // 2])
 
 
 def test_samples_behind_the_announced_ones_are_named(files: dict[str, bytes]) -> None:
     data = bytearray(files["wav"])
     data[40:44] = (RATE * 2).to_bytes(4, "little")  # a recorder that updates it now and then
-    with pytest.raises(CutOff, match=r"has \d+ bytes behind the samples that its header announces"):
+    with pytest.raises(
+        TruncatedAudioError, match=r"has \d+ bytes behind the samples that its header announces"
+    ):
         read(bytes(data))
 
 
@@ -289,11 +291,11 @@ def wav(channels: int, rate: int, samples: bytes) -> bytes:
 def test_a_header_cannot_claim_memory() -> None:
     claim = wav(1024, 768_000, bytes(1024))
     assert len(claim) == 1068
-    with refuses("out_of_range", None, "1024 channels", MOST_CHANNELS):
+    with refuses("out_of_range", None, "1024 channels", MAX_CHANNELS):
         open_audio(claim)
     with refuses("out_of_range", None, 1_000_000, 192_000):
         open_audio(wav(1, 1_000_000, bytes(100)))
-    with open_audio(wav(MOST_CHANNELS, 192_000, bytes(MOST_CHANNELS * 10_000))) as reader:
+    with open_audio(wav(MAX_CHANNELS, 192_000, bytes(MAX_CHANNELS * 10_000))) as reader:
         shapes = [block.shape for block in reader.channel_blocks(192_000)]
     assert sum(n for n, _ in shapes) == 10_000
     assert max(n * channels for n, channels in shapes) <= BLOCK_SAMPLES
@@ -302,13 +304,13 @@ def test_a_header_cannot_claim_memory() -> None:
 @pytest.mark.parametrize("kind", ["CAF", "AIFF", "AU", "W64"])
 def test_other_headers_cannot_either(kind: str) -> None:
     file = io.BytesIO()
-    soundfile.write(file, np.zeros((10, MOST_CHANNELS + 1)), 8000, format=kind, subtype="PCM_16")
+    soundfile.write(file, np.zeros((10, MAX_CHANNELS + 1)), 8000, format=kind, subtype="PCM_16")
     with refuses("out_of_range", None, "65 channels"):
         open_audio(file.getvalue())
 
 
 def test_a_recording_too_long_for_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nearfuture.audio.decode.MOST_SAMPLES", 300_000)
+    monkeypatch.setattr("nearfuture.audio.decode.MAX_SAMPLES", 300_000)
     data = encoded("flac", np.zeros((700_000, 1), np.float32))
     with refuses("too_large", None, 300_000):
         read(data)

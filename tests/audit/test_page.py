@@ -268,7 +268,7 @@ def test_axes_are_in_frames_and_in_time() -> None:
 def test_a_picture_of_too_many_pieces_is_drawn_coarser(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     report = replace(PLAIN, matrix=rng.random((200, 200)) < 0.5, at_most=None)
-    monkeypatch.setattr(nearfuture.audit.render.figure, "_MOST_RUNS", 2000)
+    monkeypatch.setattr(nearfuture.audit.render.figure, "_MAX_RUNS", 2000)
     coarse = html(report)
     assert "Drawn coarser than measured, 100 × 100 cells of 200 × 200" in words(report)
     assert len(coarse) < 100_000

@@ -237,9 +237,9 @@ def test_a_streaming_model_is_refused_unless_its_delay_is_accepted(
     ("arguments", "message"),
     [
         ([], "name recordings"),
-        ([CLIP, "--data", SAMPLES], "one of both"),
-        ([CLIP, OTHER, "--text", "one"], "not in 2"),
-        (["--data", SAMPLES, "--text", "one"], "not in those of --data"),
+        ([CLIP, "--data", SAMPLES], "either one, not both"),
+        ([CLIP, OTHER, "--text", "one"], "not of 2"),
+        (["--data", SAMPLES, "--text", "one"], "not of those of --data"),
         ([CLIP, "--max-s", "3"], "only with --segment"),
         ([CLIP, "--segment", "a", "--out", "b"], "omit --format and --out"),
         ([CLIP, "--segment", "a", "--max-s", "0"], "must be above 0, not 0"),

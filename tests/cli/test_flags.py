@@ -28,7 +28,7 @@ class Encoder:
 class Options:
     optimizer: Optimizer = field(default_factory=Optimizer)
     encoder: Encoder = field(default_factory=Encoder)
-    begin_with: Annotated[str | None, Parameter(name="--from")] = None
+    init_from: Annotated[str | None, Parameter(name="--from")] = None
 
 
 app = App(name="program")
@@ -72,14 +72,14 @@ def explained(error: NearfutureError, *tokens: str) -> str:
         ("`budget` is -1", "--budget is -1"),
         ("`at_most_ms` is -1", "--at-most is -1"),
         ("`as_json` and `json`", "--json and --json"),
-        ("`begin_with` has a size", "--from has a size"),
+        ("`init_from` has a size", "--from has a size"),
         ("`files` is empty", "FILES is empty"),
         ("`lr` is -1", "--lr is -1"),
         ("`optimizer.lr` is -1", "--lr is -1"),
         ("`elsewhere.lr` is -1", "`elsewhere.lr` is -1"),
         ("`encoder.depth` is 0, `depth` too", "--encoder.depth is 0, --encoder.depth too"),
         ("set `lr=0.1`", "set --lr 0.1"),
-        ("set `begin_with='a'`", "set --from a"),
+        ("set `init_from='a'`", "set --from a"),
         ("set `ema=True` or `ema=False`", "set --ema or --no-ema"),
         ("`vocabulary` is no parameter here", "`vocabulary` is no parameter here"),
         ("`lr is code", "`lr is code"),

@@ -263,7 +263,7 @@ def test_a_recording_stands_in_for_the_microphone(
     ("arguments", "told"),
     [
         (("--file", CLIP, "--device", "0"), "--device"),
-        (("--file", CLIP, "--wav-out", CLIP), "write over"),
+        (("--file", CLIP, "--wav-out", CLIP), "overwrite"),
         (("--file", CLIP, "--wav-out", "heard.mp3"), ".wav"),
         (("--file", CLIP, "--wav-out", "/nowhere/heard.wav"), "cannot be written"),
         (("--file", CLIP, "--model", "digits-bidirectional"), "whole"),

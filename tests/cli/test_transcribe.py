@@ -365,7 +365,7 @@ def test_standard_input_that_is_closed(
 
 
 @pytest.mark.parametrize(
-    ("head", "way_out"),
+    ("head", "remedy"),
     [
         (b"version https://git-lfs.github.com/spec/v1\noid", "fetch it with git lfs pull"),
         (b"PK\x03\x04" + bytes(40), "unpack it first"),
@@ -373,12 +373,12 @@ def test_standard_input_that_is_closed(
     ],
 )
 def test_what_is_no_audio_says_its_way_out(
-    head: bytes, way_out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    head: bytes, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a.wav").write_bytes(head)
     code, _, err = run(capsys, tmp_path / "a.wav")
     assert code == 1
-    assert err.endswith(f": {way_out}\n")
+    assert err.endswith(f": {remedy}\n")
 
 
 def test_a_file_may_begin_with_a_hyphen(

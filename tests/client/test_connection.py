@@ -156,7 +156,7 @@ def test_in_real_time_no_delay_is_shorter_than_the_servers(protocol: Any) -> Non
     found = served(handle, use)
     assert found.failures == {}
     assert found.word_errors.edits.errors == 0
-    figures = found.figures()
+    figures = found.metrics()
     assert figures["word shown"].p50 >= 50
     assert figures["finalisation"].p50 >= 80
     assert figures["first token"].p50 >= 50 + 50

@@ -12,7 +12,7 @@ import pytest
 from nearfuture.audio import Audio
 from nearfuture.client.connection import Message
 from nearfuture.client.measure import (
-    FIGURES,
+    METRICS,
     ReferenceRecording,
     ServerMeasurement,
     as_json,
@@ -50,7 +50,7 @@ def measured(
 
 
 def p50(found: ServerMeasurement, name: str) -> float:
-    values = found.figures()[name]
+    values = found.metrics()[name]
     assert values is not None
     return values.p50
 
@@ -71,7 +71,7 @@ def test_each_delay_is_the_servers(
     # The last word ends 300 ms before the audio does; both servers know it by then.
     assert p50(found, "text complete") == pytest.approx(word_ms, abs=0.01)
     for name in ("word shown", "word settled"):
-        values = found.figures()[name]
+        values = found.metrics()[name]
         assert values is not None
         assert values.count == len(WORDS)
         assert (values.p50, values.max) == pytest.approx((word_ms, word_ms), abs=0.01)
@@ -79,7 +79,7 @@ def test_each_delay_is_the_servers(
 
 def test_a_partial_is_late_by_the_servers_delay_alone() -> None:
     found = measured("vosk", Standin(words=WORDS, lookahead_ms=240, delay_ms=75, final_ms=75))
-    lag = found.figures()["partial lag"]
+    lag = found.metrics()["partial lag"]
     assert lag is not None
     assert lag.count == 100 + 1  # one reply to each chunk, and that to the end
     assert lag.p50 == pytest.approx(75, abs=0.01)
@@ -87,7 +87,7 @@ def test_a_partial_is_late_by_the_servers_delay_alone() -> None:
 
 
 def test_openai_tells_no_audio_position_so_there_is_no_partial_lag() -> None:
-    assert measured("openai", Standin(words=WORDS)).figures()["partial lag"] is None
+    assert measured("openai", Standin(words=WORDS)).metrics()["partial lag"] is None
 
 
 def test_a_word_that_is_first_wrong_is_shown_and_settled_when_it_is_right() -> None:
@@ -139,7 +139,7 @@ def test_lost_and_repeated_words_are_counted(
 def test_a_wrong_word_has_no_delay() -> None:
     said = [SPOKEN[0], Word("too", 600, 800, 1.0), *SPOKEN[2:]]
     found = measured("vosk", Standin(words=WORDS, delay_ms=40), recording(words=said))
-    values = found.figures()["word shown"]
+    values = found.metrics()["word shown"]
     assert values is not None
     assert (values.count, values.max) == (3, pytest.approx(40, abs=0.01))
     assert found.word_errors is not None
@@ -171,7 +171,7 @@ def test_a_server_slower_than_real_time_does_not_slow_the_speaker_down() -> None
     assert found.failures == {}
     # 100 chunks of 30 ms, the first of which was there after 20 ms, for 2000 ms of audio.
     assert p50(found, "finalisation") == pytest.approx(20 + 3000 - 2000, abs=2)
-    lag = found.figures()["partial lag"]
+    lag = found.metrics()["partial lag"]
     assert lag is not None
     assert lag.max == pytest.approx(1020, abs=2)
     assert found.kept_pace  # it was the server who was late
@@ -258,7 +258,7 @@ def test_a_failure_has_one_line_and_the_next_recording_is_played(protocol: str, 
     wrong, reason = FAULTS[fault]
     two = [recording(protocol, name=name) for name in "ab"]
     standin = Standin(words=WORDS, **wrong)
-    found = measured(protocol, standin, *two, patience_s=7.0, room=8)
+    found = measured(protocol, standin, *two, finish_timeout_s=7.0, room=8)
     assert [one.recording.name for one in found.played] == ["a", "b"]
     [(line, count)] = found.failures.items()
     assert count == 2
@@ -266,7 +266,7 @@ def test_a_failure_has_one_line_and_the_next_recording_is_played(protocol: str, 
     assert "\n" not in line
     assert len(line) < 200
     # What failed is counted as failed, and nowhere else.
-    assert all(values is None for values in found.figures().values())
+    assert all(values is None for values in found.metrics().values())
     assert found.word_errors is None
     assert all(one.word_errors() is None for one in found.played)
     assert as_json(found, {})["failures"] == {line: 2}
@@ -311,7 +311,7 @@ def test_without_word_times_energy_says_where_speech_is_and_the_report_tells() -
     found = measured("vosk", Standin(words=WORDS), one)
     assert p50(found, "first token") == pytest.approx(0, abs=0.01)
     assert p50(found, "text complete") == pytest.approx(1700 - 1500, abs=0.01)
-    assert found.figures()["word shown"] is None
+    assert found.metrics()["word shown"] is None
     assert any("energy (1)" in line for line in notes(found))
     assert any("for `words`" in line for line in notes(found))
     assert not any("for `words`" in line for line in notes(measured("vosk", Standin(words=WORDS))))
@@ -322,7 +322,7 @@ def test_without_word_times_energy_says_where_speech_is_and_the_report_tells() -
 def test_silence_has_no_first_token() -> None:
     one = ReferenceRecording.of("a", Audio(np.zeros(RATE, np.float32), RATE), to=RATE, text="")
     found = measured("vosk", Standin(words=[]), one)
-    assert found.figures()["first token"] is None
+    assert found.metrics()["first token"] is None
     assert p50(found, "finalisation") == pytest.approx(0, abs=0.01)
     assert found.word_errors is not None
     assert found.word_errors.edits.rate == 0
@@ -330,7 +330,7 @@ def test_silence_has_no_first_token() -> None:
 
 def test_json_has_every_figure_and_every_recording() -> None:
     told = as_json(measured("vosk", Standin(words=WORDS, delay_ms=20)), {"url": "ws://here"})
-    assert set(told["ms"]) == set(FIGURES)
+    assert set(told["ms"]) == set(METRICS)
     assert told["ms"]["word shown"] == {"count": 4, "p50": 20, "p90": 20, "p99": 20, "max": 20}
     assert told["recordings"][0]["text"] == "one two three four"
     assert told["words"]["error_rate"] == 0
@@ -343,7 +343,7 @@ def test_json_has_every_figure_and_every_recording() -> None:
         ({"seconds": 0.0}, ("above 0", "not 0")),
         ({"chunk_ms": 0.0}, ("1 to 10000 ms", "not 0")),
         ({"chunk_ms": 10_001.0}, ("10000 ms", "10001")),
-        ({"patience_s": float("nan")}, ("nan",)),
+        ({"finish_timeout_s": float("nan")}, ("nan",)),
     ],
 )
 def test_numbers_without_sense_are_refused(more: dict[str, Any], values: tuple[str, ...]) -> None:

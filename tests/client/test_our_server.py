@@ -101,7 +101,7 @@ def test_a_measurement_loses_no_word_and_takes_no_committed_one_back(
     assert found.word_errors is not None
     assert (found.word_errors.edits.errors, found.word_errors.repeated) == (0, 0)
     assert [played.timeline.committed_revised for played in found.played] == [0, 0, 0]
-    figures = found.figures()
+    figures = found.metrics()
     known = {name for name, values in figures.items() if values is not None}
     expected = {"connect", "first token", "text complete", "finalisation"}
     assert known == expected | ({"partial lag"} if protocol != "openai" else set())

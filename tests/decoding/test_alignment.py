@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Alignment, Detokenizer, Greedy, align, align_words
+from nearfuture.decoding import Alignment, Detokenizer, GreedyDecoder, align, align_words
 from nearfuture.error import NearfutureError
-from nearfuture.text import Vocabulary, counted
+from nearfuture.text import Vocabulary, plural
 
 V = 3  # the blank and two symbols
 law = settings(derandomize=True, max_examples=300, deadline=None)
@@ -139,7 +139,7 @@ def test_ties_and_impossible_frames(case: tuple[np.ndarray, list[int]]) -> None:
 @given(targets.filter(bool), st.data())
 def test_too_few_frames_are_named(target: list[int], data: st.DataObject) -> None:
     frames = data.draw(st.integers(0, needed(target) - 1))
-    told = f"^{counted(frames, 'frame')} cannot.*which need {needed(target)};"
+    told = f"^{plural(frames, 'frame')} cannot.*which need {needed(target)};"
     with pytest.raises(NearfutureError, match=told):
         align(np.zeros((frames, V)), target)
 
@@ -300,7 +300,7 @@ def test_a_wrong_text_has_little_confidence() -> None:
 
 def test_words_begin_where_greedy_decoding_says() -> None:
     log_probs = emitted("..aa.b .. b. aa.a")
-    tokens, _ = Greedy().step(log_probs, Greedy().start())
+    tokens, _ = GreedyDecoder().step(log_probs, GreedyDecoder().start())
     heard = Detokenizer(vocabulary, 40, 27.5).words(tokens)
     aligned = align_words(log_probs, "ab b aa", vocabulary, 40, 27.5)
     assert [(w.text, w.start_ms) for w in aligned] == [(w.text, w.start_ms) for w in heard]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Greedy, GreedyState, Token
+from nearfuture.decoding import GreedyDecoder, GreedyState, Token
 from nearfuture.error import NearfutureError
 
 law = settings(derandomize=True, max_examples=200, deadline=None)
@@ -26,7 +26,7 @@ def log_probs_of(path: list[int], dtype: Any = np.float64) -> np.ndarray:
 @given(paths)
 def test_repeats_collapse_and_blanks_separate(path: list[int]) -> None:
     log_probs = log_probs_of(path)
-    tokens, state = Greedy().step(log_probs, Greedy().start())
+    tokens, state = GreedyDecoder().step(log_probs, GreedyDecoder().start())
     runs = [(index, len(list(run))) for index, run in itertools.groupby(path)]
     assert [token.index for token in tokens] == [index for index, _ in runs if index != 0]
     begins = np.cumsum([0, *(length for _, length in runs)])
@@ -46,7 +46,7 @@ def test_repeats_collapse_and_blanks_separate(path: list[int]) -> None:
 @law
 @given(paths, st.data())
 def test_any_partition_gives_the_same_tokens_and_state(path: list[int], data: Any) -> None:
-    greedy = Greedy(blank=data.draw(st.integers(0, 3)))
+    greedy = GreedyDecoder(blank=data.draw(st.integers(0, 3)))
     log_probs = log_probs_of(path, np.float32)
     whole, end = greedy.step(log_probs, greedy.start())
     cuts = sorted(data.draw(st.lists(st.integers(0, len(path)), max_size=8)))
@@ -61,21 +61,21 @@ def test_any_partition_gives_the_same_tokens_and_state(path: list[int], data: An
 
 
 def test_equal_best_symbols_give_the_lowest_id() -> None:
-    tokens, _ = Greedy().step(np.log([[0.2, 0.4, 0.4]]), Greedy().start())
+    tokens, _ = GreedyDecoder().step(np.log([[0.2, 0.4, 0.4]]), GreedyDecoder().start())
     assert [token.index for token in tokens] == [1]
 
 
 def test_impossible_symbols_are_no_trouble() -> None:
     with np.errstate(divide="ignore"):
         log_probs = np.log([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
-    tokens, state = Greedy().step(log_probs, Greedy().start())
+    tokens, state = GreedyDecoder().step(log_probs, GreedyDecoder().start())
     assert tokens == [Token(1, 0, 0.0)]
     assert state == GreedyState(2, 0, silence=1)
 
 
 def test_a_step_leaves_the_state_it_was_given() -> None:
     state = GreedyState(frames=5, last=1)
-    tokens, after = Greedy().step(log_probs_of([1, 2]), state)
+    tokens, after = GreedyDecoder().step(log_probs_of([1, 2]), state)
     assert state == GreedyState(frames=5, last=1)
     assert [(token.index, token.frame) for token in tokens] == [(2, 6)]
     assert after == GreedyState(frames=7, last=2)
@@ -84,19 +84,19 @@ def test_a_step_leaves_the_state_it_was_given() -> None:
 @pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (3, 0)])
 def test_wrong_shapes_are_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(NearfutureError, match="greedy decoding takes"):
-        Greedy().step(np.zeros(shape), Greedy().start())
+        GreedyDecoder().step(np.zeros(shape), GreedyDecoder().start())
 
 
 def test_a_blank_outside_the_vocabulary_is_refused() -> None:
     with pytest.raises(NearfutureError, match="the blank, 4, in the vocabulary"):
-        Greedy(blank=4).step(np.zeros((1, 4)), Greedy(blank=4).start())
+        GreedyDecoder(blank=4).step(np.zeros((1, 4)), GreedyDecoder(blank=4).start())
 
 
 def test_nan_is_refused_with_its_frame_in_the_stream() -> None:
     log_probs = log_probs_of([1, 2, 0])
     log_probs[1, 3] = np.nan
     with pytest.raises(NearfutureError, match="NaN in frame 11"):
-        Greedy().step(log_probs, GreedyState(frames=10, last=0))
+        GreedyDecoder().step(log_probs, GreedyState(frames=10, last=0))
 
 
 WRONG = {
@@ -113,15 +113,15 @@ def test_what_are_no_log_probabilities_is_refused_where_a_stream_begins(
     kind: str, frames: int
 ) -> None:
     with pytest.raises(NearfutureError, match=r"log-probability is at most 0|of frame 0 add up to"):
-        Greedy().step(WRONG[kind][:frames], Greedy().start())
+        GreedyDecoder().step(WRONG[kind][:frames], GreedyDecoder().start())
 
 
 @pytest.mark.parametrize("value", [0.5, math.inf, -math.inf, -5.0, math.nan])
 def test_a_frame_later_on_has_a_best_symbol_between_1_in_v_and_1(value: float) -> None:
-    _, state = Greedy().step(log_probs_of([1]), Greedy().start())
+    _, state = GreedyDecoder().step(log_probs_of([1]), GreedyDecoder().start())
     message = r"frame 1 has the value|of frame 1 add up to|a NaN in frame 1"
     with pytest.raises(NearfutureError, match=message):
-        Greedy().step(np.full((1, 4), value), state)
+        GreedyDecoder().step(np.full((1, 4), value), state)
 
 
 def test_half_precision_is_precise_enough() -> None:
@@ -130,7 +130,7 @@ def test_half_precision_is_precise_enough() -> None:
     bfloat16 = exact.astype(np.float32).view(np.uint32)
     bfloat16 = ((bfloat16 + 0x7FFF) & 0xFFFF0000).astype(np.uint32).view(np.float32)
     for rounded in (exact.astype(np.float16), bfloat16):
-        _, state = Greedy().step(rounded, Greedy().start())
+        _, state = GreedyDecoder().step(rounded, GreedyDecoder().start())
         for row in rounded:
-            Greedy().step(row[None], Greedy().start())
+            GreedyDecoder().step(row[None], GreedyDecoder().start())
         assert state.frames == 50

@@ -176,7 +176,7 @@ def test_a_final_never_lacks_its_tail(model: Model, learned: Recognizer) -> None
 
 
 @pytest.mark.processor
-def test_rows_are_strangers_bit_for_bit(source: Path, clips: list[Samples]) -> None:
+def test_rows_are_independent_bit_for_bit(source: Path, clips: list[Samples]) -> None:
     engine = Engine(Bundle.open(source))
     rng = np.random.default_rng(0)
     quanta = clips[0][: 20 * 320].reshape(20, 320)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nearfuture.audio import read
-from nearfuture.decoding import Detokenizer, Endpoint, Greedy
+from nearfuture.decoding import Detokenizer, Endpoint, GreedyDecoder
 from nearfuture.runtime import SegmentedTranscript, Stream, Transcript, load
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.text import Vocabulary
@@ -23,7 +23,7 @@ def pcm() -> np.ndarray:
 
 
 def unspaced(log_probs: np.ndarray, vocabulary: Vocabulary) -> str:
-    tokens, _ = Greedy().step(log_probs, Greedy().start())
+    tokens, _ = GreedyDecoder().step(log_probs, GreedyDecoder().start())
     return vocabulary.decode([token.index for token in tokens])
 
 
@@ -51,6 +51,6 @@ def test_a_pause_of_20_s_is_between_two_words_in_text_times_and_utterances(
     assert final.words[3].start_ms - final.words[2].end_ms > 1000 * NOISE_S
     ended = [one.committed for one in heard if one.ends]
     assert (ended, heard[-1].committed) == (["seven two zero"], " nine nine one")
-    tokens, _ = Greedy().step(np.concatenate(frames), Greedy().start())
+    tokens, _ = GreedyDecoder().step(np.concatenate(frames), GreedyDecoder().start())
     detokenizer = Detokenizer(manifest.vocabulary, manifest.frame_ms, manifest.centre_ms)
     assert detokenizer.words(tokens) == final.words

@@ -8,4 +8,4 @@ from tests.laws.registry import ALL
 
 @pytest.mark.parametrize("name", ALL)
 def test_reset_is_fresh(name: str) -> None:
-    laws.reset_is_fresh(ALL[name])
+    laws.reset_equals_new_stream(ALL[name])

@@ -14,5 +14,5 @@ dtypes = pytest.mark.parametrize(
 
 @dtypes
 @pytest.mark.parametrize("name", ALL)
-def test_rows_are_strangers(name: str, dtype: torch.dtype, examples: int) -> None:
-    laws.rows_are_strangers(ALL[name], dtype=dtype, examples=examples)
+def test_rows_are_independent(name: str, dtype: torch.dtype, examples: int) -> None:
+    laws.rows_are_independent(ALL[name], dtype=dtype, examples=examples)

@@ -180,7 +180,7 @@ def test_a_layer_that_cannot_stream_and_says_so_with_another_error_is_told_so() 
     )
 
 
-@pytest.mark.parametrize("law", [laws.any_partition, laws.rows_are_strangers])
+@pytest.mark.parametrize("law", [laws.any_partition, laws.rows_are_independent])
 def test_hidden_state_shows_in_whatever_an_attribute_keeps_it(law: laws.Law) -> None:
     class Counts(Frames):
         """The third step, and every later one, is doubled."""

@@ -88,7 +88,7 @@ class DetachedMean(Frames):
         return mask(x - mean.detach(), lengths), lengths
 
 
-@caught_by(laws.any_partition, laws.rows_are_strangers)
+@caught_by(laws.any_partition, laws.rows_are_independent)
 class MixesTheBatch(Frames):
     """Normalises over the rows of the batch."""
 
@@ -97,7 +97,7 @@ class MixesTheBatch(Frames):
         return mask(x - x.mean(dim=0, keepdim=True), lengths), lengths
 
 
-@caught_by(laws.rows_are_strangers)
+@caught_by(laws.rows_are_independent)
 class ScalesByTheBatch(Frames):
     """Multiplies by the number of rows, streaming and offline alike."""
 
@@ -105,7 +105,7 @@ class ScalesByTheBatch(Frames):
         return mask(x, lengths) * len(x), lengths
 
 
-@caught_by(laws.rows_are_strangers, laws.padding_is_nothing)
+@caught_by(laws.rows_are_independent, laws.padding_is_ignored)
 class BackwardStartsOnPadding(Bidirectional):
     """Reverses the batch, not the rows: the backward direction starts on padding."""
 
@@ -117,7 +117,7 @@ class BackwardStartsOnPadding(Bidirectional):
         return mask(super().forward(mask(x, lengths), full)[0], lengths), lengths
 
 
-@caught_by(laws.any_partition, laws.emission_schedule, laws.rows_are_strangers)
+@caught_by(laws.any_partition, laws.emission_schedule, laws.rows_are_independent)
 class StreamsWhatCannotStream(Bidirectional):
     """Reads the whole sequence, but does not say so when a stream starts."""
 
@@ -174,7 +174,7 @@ class WarmUpEntersTheState(Cell):
         return super().step(zeros, torch.ones(batch_size, dtype=torch.int64), h)[2]
 
 
-@caught_by(laws.any_partition, laws.partition_free_state, laws.rows_are_strangers)
+@caught_by(laws.any_partition, laws.partition_free_state, laws.rows_are_independent)
 class InactiveRowsAdvance(Cell):
     """Rows without a frame run on padding."""
 
@@ -183,7 +183,7 @@ class InactiveRowsAdvance(Cell):
         return mask(y, lengths), lengths, after
 
 
-@caught_by(laws.any_partition, laws.partition_free_state, laws.rows_are_strangers)
+@caught_by(laws.any_partition, laws.partition_free_state, laws.rows_are_independent)
 class CellOfTheLstmRunsOn(LSTM):
     """Holds h for rows without a frame, but not c."""
 
@@ -207,7 +207,7 @@ class RandomInEvalMode(Frames):
 # The state
 
 
-@caught_by(laws.partition_free_state, laws.rows_are_strangers)
+@caught_by(laws.partition_free_state, laws.rows_are_independent)
 class CountsItsChunks(Frames):
     """Keeps the number of steps in its state."""
 
@@ -246,7 +246,7 @@ class WritesIntoItsState(Cell):
         return y, n, state.copy_(after.detach())
 
 
-@caught_by(laws.rows_are_strangers, laws.snapshot_round_trip, laws.reset_is_fresh)
+@caught_by(laws.rows_are_independent, laws.snapshot_round_trip, laws.reset_equals_new_stream)
 class CountsInAnAttribute(Frames):
     """Adds to every frame its number, which it keeps in an attribute instead of the state."""
 
@@ -264,7 +264,7 @@ class CountsInAnAttribute(Frames):
         return y, n, state
 
 
-@caught_by(laws.reset_is_fresh)
+@caught_by(laws.reset_equals_new_stream)
 class RemembersTheLastStream(Cell):
     """Begins a stream where the last one ended."""
 
@@ -285,7 +285,7 @@ class RemembersTheLastStream(Cell):
         return self
 
 
-@caught_by(laws.reset_is_fresh)
+@caught_by(laws.reset_equals_new_stream)
 class HandsOutOneTensor(Cell):
     """Every stream starts with the same tensor."""
 
@@ -295,7 +295,7 @@ class HandsOutOneTensor(Cell):
         return self.zeros
 
 
-@caught_by(laws.reset_is_fresh)
+@caught_by(laws.reset_equals_new_stream)
 class CountsItsStreamsInABuffer(Frames):
     """Changes a buffer in eval mode."""
 
@@ -432,7 +432,7 @@ class PadsTheWrongSide(Convolution):
 # Padding
 
 
-@caught_by(laws.any_partition, laws.padding_is_nothing)
+@caught_by(laws.any_partition, laws.padding_is_ignored)
 class MultipliesByAMask(Frames):
     """NaN × 0 = NaN."""
 
@@ -441,7 +441,7 @@ class MultipliesByAMask(Frames):
         return x * inside[..., None], lengths
 
 
-@caught_by(laws.any_partition, laws.padding_is_nothing)
+@caught_by(laws.any_partition, laws.padding_is_ignored)
 class LeavesItsBiasBehind(Pointwise):
     """Masks the input, but not the output, where its bias shows."""
 
@@ -452,7 +452,7 @@ class LeavesItsBiasBehind(Pointwise):
         return self.module(mask(x, lengths)), lengths
 
 
-@caught_by(laws.padding_is_nothing, laws.gradients_agree)
+@caught_by(laws.padding_is_ignored, laws.gradients_agree)
 class FillsTooLate(Pointwise):
     """Masks after it computes: the outputs are right, the gradients of the weights NaN."""
 
@@ -463,7 +463,7 @@ class FillsTooLate(Pointwise):
         return mask(self.module(x), lengths), lengths
 
 
-@caught_by(laws.padding_is_nothing)
+@caught_by(laws.padding_is_ignored)
 class BatchNormOverPadding(Frames):
     """In train mode, statistics over the whole rectangle, padding included."""
 
@@ -480,7 +480,7 @@ class BatchNormOverPadding(Frames):
         return mask(x - mean, lengths), lengths
 
 
-@caught_by(laws.padding_is_nothing)
+@caught_by(laws.padding_is_ignored)
 class DropsByTheWidth(Frames):
     """In train mode, draws random numbers for the padding too, so that others fall on the rows."""
 

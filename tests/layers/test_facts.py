@@ -17,8 +17,8 @@ from nearfuture.layers import (
     Recurrent,
     Serial,
     StreamingLayer,
+    final_state,
     from_torch,
-    summary,
 )
 
 cells = pytest.mark.parametrize("cell", [RNN, GRU, LSTM])
@@ -78,11 +78,11 @@ def test_a4_shapes(layers: int, both: bool, y_shape: tuple, h_shape: tuple) -> N
 def test_a6_the_last_output_is_the_last_state_for_one_direction_only() -> None:
     x, full = torch.randn(2, 5, 3), torch.tensor([5, 5])
     one, both = GRU(3, 4), Bidirectional(GRU(3, 4))
-    torch.testing.assert_close(summary(one, x, full), one(x, full)[0][:, -1])
+    torch.testing.assert_close(final_state(one, x, full), one(x, full)[0][:, -1])
     y = both(x, full)[0]
     expected = torch.cat([y[:, -1, :4], y[:, 0, 4:]], dim=-1)
-    torch.testing.assert_close(summary(both, x, full), expected)
-    assert not torch.allclose(summary(both, x, full), y[:, -1])
+    torch.testing.assert_close(final_state(both, x, full), expected)
+    assert not torch.allclose(final_state(both, x, full), y[:, -1])
 
 
 def test_a6_the_summary_of_a_sum_is_a_sum() -> None:
@@ -90,14 +90,14 @@ def test_a6_the_summary_of_a_sum_is_a_sum() -> None:
     layer = Bidirectional(GRU(3, 4), merge="sum")
     both = Bidirectional(GRU(3, 4))
     both.load_state_dict(layer.state_dict())
-    ahead, back = summary(both, x, n).chunk(2, dim=-1)
-    torch.testing.assert_close(summary(layer, x, n), ahead + back)
+    ahead, back = final_state(both, x, n).chunk(2, dim=-1)
+    torch.testing.assert_close(final_state(layer, x, n), ahead + back)
 
 
 def test_a_row_without_frames_has_the_initial_state() -> None:
     x, n = torch.randn(2, 5, 3), torch.tensor([5, 0])
-    assert not summary(Bidirectional(GRU(3, 4)), x, n)[1].any()
-    assert not summary(GRU(3, 4), x[:, :0], torch.tensor([0, 0])).any()
+    assert not final_state(Bidirectional(GRU(3, 4)), x, n)[1].any()
+    assert not final_state(GRU(3, 4), x[:, :0], torch.tensor([0, 0])).any()
 
 
 def test_a8_the_directions_never_meet_before_they_merge() -> None:
@@ -236,7 +236,7 @@ def test_a33_padding_spoils_the_last_state_of_one_direction_too() -> None:
     beside[:, :4] = sentence
     alone = theirs(sentence)[1][-1]
     assert not torch.allclose(theirs(beside)[1][-1], alone, atol=1e-2)
-    torch.testing.assert_close(summary(theirs, beside, torch.tensor([4])), alone)
+    torch.testing.assert_close(final_state(theirs, beside, torch.tensor([4])), alone)
 
 
 def test_a32_time_first_keeps_the_directions_in_halves() -> None:
@@ -249,7 +249,7 @@ def test_a32_time_first_keeps_the_directions_in_halves() -> None:
     n = torch.tensor([5, 5])
     ahead, _ = layer.ahead(x.transpose(0, 1), n)
     torch.testing.assert_close(y[..., :4].transpose(0, 1), ahead)
-    torch.testing.assert_close(summary(theirs, x, n), torch.cat([h[0], h[1]], dim=-1))
+    torch.testing.assert_close(final_state(theirs, x, n), torch.cat([h[0], h[1]], dim=-1))
 
 
 def test_clipped_relu_stops_at_twenty() -> None:

@@ -18,7 +18,7 @@ from nearfuture.layers import (
     Residual,
     Serial,
     Stack,
-    summary,
+    final_state,
 )
 
 
@@ -93,9 +93,9 @@ def test_a_lookahead_of_several_budgets_must_choose_one() -> None:
     "layer",
     [Lookahead(4, 2), LayerNorm(4), Serial(GRU(4, 4), Lookahead(4, 1)), Stack(4, 2)],
 )
-def test_a_layer_without_a_recurrence_has_no_summary(layer: Serial) -> None:
-    with pytest.raises(NearfutureError, match="no last state"):
-        summary(layer, torch.zeros(1, 5, 4), torch.tensor([5]))
+def test_a_layer_without_a_recurrence_has_no_final_state(layer: Serial) -> None:
+    with pytest.raises(NearfutureError, match="no final state"):
+        final_state(layer, torch.zeros(1, 5, 4), torch.tensor([5]))
 
 
 def test_a_module_that_is_not_pointwise_is_found_out() -> None:

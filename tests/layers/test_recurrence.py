@@ -20,7 +20,7 @@ from nearfuture.layers import (
     Recurrent,
     SequenceBatchNorm,
     Serial,
-    summary,
+    final_state,
     to_torch,
 )
 from nearfuture.layers.state import flatten, unflatten
@@ -198,7 +198,7 @@ def test_shared_input_is_projected_and_normalised_once(
     assert len(products) == 1
     assert len(norms) == int(batch_norm)
     with torch.no_grad(), counted(cell.weight_ih) as products:
-        summary(shared, batch(), N)
+        final_state(shared, batch(), N)
     assert len(products) == 1
     # The same as two directions that each do it for themselves.
     if not training:

@@ -15,8 +15,8 @@ from nearfuture.layers import (
     Lookahead,
     Recurrent,
     Serial,
+    final_state,
     from_torch,
-    summary,
     to_torch,
 )
 from nearfuture.layers.ragged import reverse
@@ -71,8 +71,10 @@ def test_summary_is_the_last_state_of_the_last_layer(options: dict, batch_first:
     _, h, _ = packed(theirs, x)
     expected = torch.cat([h[-2], h[-1]], dim=-1) if options["both"] else h[-1]
     given = x if batch_first else x.transpose(0, 1)
-    torch.testing.assert_close(summary(theirs, given, LENGTHS), expected, rtol=1e-10, atol=1e-10)
-    ours = summary(from_torch(theirs), x, LENGTHS)
+    torch.testing.assert_close(
+        final_state(theirs, given, LENGTHS), expected, rtol=1e-10, atol=1e-10
+    )
+    ours = final_state(from_torch(theirs), x, LENGTHS)
     torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-10)
 
 
@@ -101,7 +103,7 @@ def test_weights_are_copied_not_shared() -> None:
 
 def test_a_summary_trains_the_torch_module_it_was_given() -> None:
     theirs = module("lstm", both=True, layers=2)
-    summary(theirs, batch(), LENGTHS).sum().backward()
+    final_state(theirs, batch(), LENGTHS).sum().backward()
     assert all(p.grad is not None and bool(p.grad.any()) for p in theirs.parameters())
 
 

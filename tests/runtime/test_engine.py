@@ -1,4 +1,4 @@
-"""The graphs in ONNX Runtime: the same as torch, and rows that are strangers, bit for bit."""
+"""The graphs in ONNX Runtime: the same as torch, and rows that are independent, bit for bit."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -25,7 +25,7 @@ def test_it_is_asked_once() -> None:
     assert processor.offered()[0] == "float32"
 
 
-def rows_are_strangers(precision: str, shape: tuple[int, int]) -> bool:
+def rows_are_independent(precision: str, shape: tuple[int, int]) -> bool:
     random = np.random.default_rng(shape[0])
     weight = random.uniform(-0.1, 0.1, shape).astype(np.float32)
     run = session(precision, weight, random.standard_normal(shape[1]).astype(np.float32)).run
@@ -36,10 +36,10 @@ def rows_are_strangers(precision: str, shape: tuple[int, int]) -> bool:
 
 @pytest.mark.parametrize("precision", LOW_PRECISIONS)
 def test_the_answer_is_true_for_every_width(precision: str) -> None:
-    """Rows are strangers where it is offered, and somewhere they are not where it is not."""
+    """Rows are independent where it is offered, and somewhere they are not where it is not."""
     shapes = [(70, 48), (128, 384), (144, 432), (192, 576), (320, 128)]
-    strangers = [rows_are_strangers(precision, shape) for shape in shapes]
-    assert all(strangers) == (precision in processor.offered())
+    independent = [rows_are_independent(precision, shape) for shape in shapes]
+    assert all(independent) == (precision in processor.offered())
 
 
 def test_a_product_that_mixes_rows_is_found(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Detokenizer, Endpoint, Greedy
+from nearfuture.decoding import Detokenizer, Endpoint, GreedyDecoder
 from nearfuture.runtime import SegmentedTranscript, load
 from nearfuture.runtime.transcript import Transcript
 from nearfuture.text import Vocabulary
@@ -51,7 +51,7 @@ def ended(heard: list[SegmentedTranscript]) -> list[SegmentedTranscript]:
 
 
 def whole(best: list[int]) -> str:
-    tokens, _ = Greedy().step(read(best), Greedy().start())
+    tokens, _ = GreedyDecoder().step(read(best), GreedyDecoder().start())
     return DETOKENIZER.text(tokens)
 
 
@@ -70,7 +70,7 @@ def test_the_utterances_put_one_behind_another_are_the_text(
 @settings(max_examples=300)
 @given(best=FRAMES, rule=RULES)
 def test_words_are_those_of_the_whole_cut_at_the_borders(best: list[int], rule: Endpoint) -> None:
-    tokens, _ = Greedy().step(read(best), Greedy().start())
+    tokens, _ = GreedyDecoder().step(read(best), GreedyDecoder().start())
     parts = ended(hear(best, rule))
     begins = 0
     for one in parts:

@@ -147,7 +147,7 @@ def test_int16_is_float(model: Model) -> None:
     assert_same_bits(hear(model, samples), hear(model, samples.astype(np.float32) / 32768))
 
 
-def test_streams_are_strangers(model: Model, whole: Heard) -> None:
+def test_streams_are_independent(model: Model, whole: Heard) -> None:
     random = np.random.default_rng(1)
     one, other = model.stream(), model.stream()
     for at in range(0, len(SPEECH), 500):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nearfuture.decoding import Detokenizer, Greedy
+from nearfuture.decoding import Detokenizer, GreedyDecoder
 from nearfuture.error import NearfutureError
 from nearfuture.runtime.transcript import Transcript
 from nearfuture.text import Vocabulary
@@ -36,7 +36,7 @@ def test_any_partition_is_the_text_at_once(best: list[int], sizes: list[int]) ->
     for size in [*sizes, len(best)]:
         transcript = transcript.step(read(best[at : at + size]))
         at += size
-    tokens, _ = Greedy().step(read(best), Greedy().start())
+    tokens, _ = GreedyDecoder().step(read(best), GreedyDecoder().start())
     assert transcript.committed == DETOKENIZER.text(tokens)
     assert transcript.words == DETOKENIZER.words(tokens)
     assert transcript.provisional == ""
@@ -62,8 +62,8 @@ def test_the_tail_ends_what_the_fast_head_reads_later(
 ) -> None:
     for number, transcript in enumerate(shown(slow, fast, ahead), start=1):
         frames = max(0, number - ahead)
-        settled, _ = Greedy().step(read(slow[:frames]), Greedy().start())
-        seen, _ = Greedy().step(read(fast[:number]), Greedy().start())
+        settled, _ = GreedyDecoder().step(read(slow[:frames]), GreedyDecoder().start())
+        seen, _ = GreedyDecoder().step(read(fast[:number]), GreedyDecoder().start())
         later = [token for token in seen if token.frame >= frames - 5]
         assert transcript.committed == DETOKENIZER.text(settled)
         whole = transcript.committed + transcript.provisional

@@ -234,7 +234,7 @@ def test_metrics_count_what_happened(engine: Dispatcher) -> None:
 
 
 def test_requests_are_counted_by_route_and_status(engine: Dispatcher) -> None:
-    """Whatever paths, methods and statuses strangers come up with, there are few of them."""
+    """Whatever paths, methods and statuses clients send, there are few of them."""
     with running(engine, settings=KEY, roots=["stream"]) as served:
         bearer = {"Authorization": "Bearer se+cret"}
         for path in ("/", "/health", "/v1/models/digits", "/v1/models/x", "/nowhere", "/%0a%1b"):

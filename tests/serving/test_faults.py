@@ -278,7 +278,7 @@ def test_more_than_may_wait_is_waited_for(offline: Model) -> None:
     assert transcript(updates) == offline.transcribe(speech).text
 
 
-def test_streams_at_once_are_strangers(served: Served, offline: Model) -> None:
+def test_streams_at_once_are_independent(served: Served, offline: Model) -> None:
     clips = [said(name) for name in ("flite-slt-720", "flite-rms-991", "flite-rms-3602")]
     heard: dict[int, str] = {}
 

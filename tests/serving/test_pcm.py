@@ -9,7 +9,7 @@ import soundfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nearfuture.audio.wav import MOST_CHUNKS, WavHeader, wav_header
+from nearfuture.audio.wav import MAX_CHUNKS, WavHeader, wav_header
 from nearfuture.serving import pcm
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.json_fields import as_object, as_rate
@@ -213,7 +213,7 @@ def test_very_many_chunks_behind_the_samples_are_refused() -> None:
     chunks = b"LIST\0\0\0\0"
     reader = PcmReader(rate=8000)
     for _ in range(2):
-        assert len(reader.read(wav("PCM_16") + chunks * MOST_CHUNKS)) == len(RAMP)
+        assert len(reader.read(wav("PCM_16") + chunks * MAX_CHUNKS)) == len(RAMP)
     with pytest.raises(RequestError, match="more than 256 chunks behind its samples"):
         reader.read(chunks * 2)
 

@@ -237,22 +237,22 @@ def test_the_seed_decides_weights_and_batches(tmp_path: Path) -> None:
 def test_a_bundle_is_trained_on_with_all_that_it_knows(tmp_path: Path) -> None:
     still = {"learning_rate": 0.0, "muon_lr": 0.0}  # what it ends with is what it began with
     options = {**still, "steps": 1, "regularise": False}
-    trained(tmp_path, ArchitectureOptions(begin_with="digits"), **options)
+    trained(tmp_path, ArchitectureOptions(init_from="digits"), **options)
     model, header = load_model(tmp_path / "mine" / "streaming" / "best.safetensors")
     begun = recognizer_of("digits")
     assert model.config == begun.config.replace(dropout=0.0)
-    assert header["data"]["begin_with"] == fingerprint(begun)
+    assert header["data"]["init_from"] == fingerprint(begun)
     for name, value in begun.state_dict().items():
         assert torch.equal(model.state_dict()[name], value)
     afresh = ArchitectureOptions(preset="small", heads=(0, 4, 8, 19), models="streaming")
-    with refuses("conflict", "begin_with"):  # another beginning, another training
+    with refuses("conflict", "init_from"):  # another beginning, another training
         trained(tmp_path, afresh, **options)
 
 
 @pytest.mark.parametrize(
     ("changes", "symbols", "code", "parameter", "values"),
     [
-        ({}, ("e", "q", "ü"), "unsupported", "begin_with", ("'q' 'ü'", "' efghinorstuvwxz'")),
+        ({}, ("e", "q", "ü"), "unsupported", "init_from", ("'q' 'ü'", "' efghinorstuvwxz'")),
         ({"rate": 16000}, (), "conflict", "rate", (8000,)),
         ({"heads": (0, 4)}, (), "conflict", "heads", ((0, 4, 8, 19),)),
         ({"models": "bidirectional"}, (), "conflict", "models", ("streaming",)),
@@ -268,7 +268,7 @@ def test_a_bundle_keeps_what_it_is(
 ) -> None:
     with refuses(code, parameter, *values):
         architectures(
-            ArchitectureOptions(begin_with="digits", **changes), training_options(), symbols
+            ArchitectureOptions(init_from="digits", **changes), training_options(), symbols
         )
 
 

@@ -1,7 +1,7 @@
 """Sound in: recordings of any kind, whole or block by block, and two resamplers."""
 
 from nearfuture.audio.decode import Audio, read
-from nearfuture.audio.error import AudioError, CutOff, Damage
+from nearfuture.audio.error import AudioError, Damage, TruncatedAudioError
 from nearfuture.audio.input import AudioSource
 from nearfuture.audio.live import LiveResampler, ResamplerState
 from nearfuture.audio.reader import AudioReader, open_audio
@@ -12,10 +12,10 @@ __all__ = [
     "AudioError",
     "AudioReader",
     "AudioSource",
-    "CutOff",
     "Damage",
     "LiveResampler",
     "ResamplerState",
+    "TruncatedAudioError",
     "open_audio",
     "read",
     "resample",

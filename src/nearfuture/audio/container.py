@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audio.error import AudioError, Damage
-from nearfuture.audio.limits import MOST_CHANNELS
+from nearfuture.audio.limits import MAX_CHANNELS
 
 DEMUXERS = {
     "MPEG-4 (m4a, mp4)": "mov",
@@ -38,13 +38,13 @@ DEMUXERS = {
 }
 """The one demuxer for each signature, by the names of `nearfuture.audio.signature`."""
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 """How long a process may take for the next block of samples."""
 
 _START_S = 60.0  # a busy machine needs a while to start a process
 _SHARE = 0.5  # seconds of work for each second of audio: decoders need a hundredth
-_MOST_IDLE = 2
-_MOST_BLOCK = 1 << 24
+_MAX_IDLE = 2
+_MAX_BLOCK = 1 << 24
 
 
 def has_media() -> bool:
@@ -73,7 +73,7 @@ class ContainerDecoder:
         self._worker: _Worker | None = None
         self._worker = _Worker.take()
         try:
-            request: dict[str, Any] = {"demuxer": demuxer, "channels": MOST_CHANNELS}
+            request: dict[str, Any] = {"demuxer": demuxer, "channels": MAX_CHANNELS}
             request |= {"bytes": len(source)} if isinstance(source, bytes) else {"path": source}
             with self._deadline(_START_S) as worker:
                 worker.send(json.dumps(request).encode() + b"\n")
@@ -101,7 +101,7 @@ class ContainerDecoder:
         return block
 
     def _next_block(self) -> NDArray[np.float32]:
-        with self._deadline(PATIENCE_S) as worker:
+        with self._deadline(TIMEOUT_S) as worker:
             block = worker.block()
             answer = {} if block else worker.line()
         if not block:
@@ -132,12 +132,12 @@ class ContainerDecoder:
             self._worker = None
 
     @contextmanager
-    def _deadline(self, patience_s: float) -> Iterator[_Worker]:
+    def _deadline(self, timeout_s: float) -> Iterator[_Worker]:
         """Wait for the process only so long: for this answer, and in all for so much audio."""
         worker = self._worker
         assert worker is not None
         remaining_s = _START_S + _SHARE * self._decoded_s - self._waited_s
-        timer = threading.Timer(max(0.0, min(patience_s, remaining_s)), worker.kill)
+        timer = threading.Timer(max(0.0, min(timeout_s, remaining_s)), worker.kill)
         timer.daemon = True
         began = time.monotonic()
         timer.start()
@@ -183,7 +183,7 @@ class _Worker:
     def give_back(self) -> None:
         """Keep the process for the next file, unless enough are idle."""
         with self._lock:
-            if not self.killed and len(self._idle) < _MOST_IDLE:
+            if not self.killed and len(self._idle) < _MAX_IDLE:
                 self._idle.append(self)
                 return
         self.kill()
@@ -212,7 +212,7 @@ class _Worker:
     def block(self) -> bytes:
         """Receive the next samples; none at the end."""
         count = int.from_bytes(self._exactly(4), "little")
-        if count > _MOST_BLOCK:
+        if count > _MAX_BLOCK:
             raise EOFError
         return self._exactly(count)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nearfuture.audio.error import AudioError
 from nearfuture.audio.input import AudioSource
-from nearfuture.audio.limits import MOST_SAMPLES
+from nearfuture.audio.limits import MAX_SAMPLES
 from nearfuture.audio.reader import AudioReader, open_audio
 
 
@@ -48,7 +48,7 @@ def read(source: AudioSource) -> Audio:
     Raises:
         AudioError: if there is no such file or it may not be read, if it is empty or no audio, if a
             sample is not a number or absurdly large, or if there are more than 2²⁹ samples.
-        CutOff: if it was cut off or is damaged; `open_audio` reads what is there.
+        TruncatedAudioError: if it was cut off or is damaged; `open_audio` reads what is there.
 
     >>> import io, soundfile
     >>> file = io.BytesIO()
@@ -84,9 +84,9 @@ def read_rest(
             count += len(block)
             if samples is not None and count >= samples:
                 break
-            if count > MOST_SAMPLES:
+            if count > MAX_SAMPLES:
                 raise AudioError(
-                    f"{reader.name} has more than {MOST_SAMPLES} samples, the most that are held "
+                    f"{reader.name} has more than {MAX_SAMPLES} samples, the most that are held "
                     f"in memory: cut it into files, or read it block by block with open_audio",
                     code="too_large",
                 )

@@ -11,7 +11,7 @@ import soundfile
 
 from nearfuture.audio.container import DEMUXERS, ContainerDecoder, has_media
 from nearfuture.audio.decoder import Decoder, PcmDecoder, SndfileDecoder, undecodable
-from nearfuture.audio.error import AudioError, CutOff, Damage
+from nearfuture.audio.error import AudioError, Damage, TruncatedAudioError
 from nearfuture.audio.input import AudioInput
 from nearfuture.audio.limits import check_form
 from nearfuture.audio.member import Member
@@ -69,7 +69,7 @@ def open_decoders(source: AudioInput, stack: ExitStack) -> list[ChainedDecoder]:
                 chain[-1] = replace(chain[-1], damage=damage)
                 break
             if member.damage is not None:
-                raise CutOff(member.damage.sentence(source.name)) from error
+                raise TruncatedAudioError(member.damage.sentence(source.name)) from error
             code: Code = "damaged" if audio else "unsupported"
             raise AudioError(damage.sentence(source.name), code=code) from error
         stack.callback(decoder.close)
@@ -126,12 +126,12 @@ def _open_container(source: AudioInput, form: str, stack: ExitStack) -> ChainedD
 def _not_audio(form: str | None, head: bytes) -> Damage:
     """Tell what is there instead of a format that libsndfile reads."""
     if form is not None:
-        way_out = "convert it to WAV, FLAC, Ogg or MP3 first"
+        remedy = "convert it to WAV, FLAC, Ogg or MP3 first"
         if form.endswith("archive"):
-            way_out = "unpack it first"
+            remedy = "unpack it first"
         elif "Git LFS" in form:
-            way_out = "fetch it with git lfs pull"
-        return Damage(f"is {form}: {way_out}")
+            remedy = "fetch it with git lfs pull"
+        return Damage(f"is {form}: {remedy}")
     begin = head[:24]
     if all(32 <= byte < 127 or byte in b"\t\r\n" for byte in begin):
         content = f"text, {begin.decode('ascii')!r}…"

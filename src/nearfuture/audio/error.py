@@ -13,7 +13,7 @@ class AudioError(NearfutureError):
     code = "damaged"
 
 
-class CutOff(AudioError):  # noqa: N818 - what it says, not that it failed
+class TruncatedAudioError(AudioError):
     """The end or the middle of a recording is missing."""
 
 

@@ -12,13 +12,13 @@ from nearfuture.audio.error import AudioError
 LOWEST_RATE, HIGHEST_RATE = 4000, 192_000
 """Samples per second of any audio that is read or resampled, in Hz."""
 
-MOST_CHANNELS = 64
+MAX_CHANNELS = 64
 """Channels of one recording: arrays of microphones have as many."""
 
 BLOCK_SAMPLES = 1 << 18
 """Samples that are decoded at once, over all channels: 1 MB of float32."""
 
-MOST_SAMPLES = 1 << 29
+MAX_SAMPLES = 1 << 29
 """Samples of one channel that are held in memory at once: 2 GB, nine hours at 16 kHz."""
 
 LOUDEST = 1000.0
@@ -31,9 +31,9 @@ def check_form(name: str, rate: int, channels: int) -> None:
     Raises:
         AudioError: which names the value and the limit.
     """
-    if not 1 <= channels <= MOST_CHANNELS:
+    if not 1 <= channels <= MAX_CHANNELS:
         raise AudioError(
-            f"{name} has {channels} channels: 1 to {MOST_CHANNELS} can be read; split it first",
+            f"{name} has {channels} channels: 1 to {MAX_CHANNELS} can be read; split it first",
             code="out_of_range",
         )
     if not LOWEST_RATE <= rate <= HIGHEST_RATE:

@@ -20,7 +20,7 @@ from nearfuture.audio.resampling import as_mono, check_rate, resampled_length
 RIGHT_MS = 5
 STOPBAND_DB = 66.0
 LARGEST_TABLE = 1 << 17  # filter taps, 8 bytes each: 1 MB
-MOST_TABLES = 32
+MAX_TABLES = 32
 PHASES = 400  # kept of a ratio of large numbers, for each cycle of the highest tone that passes
 BLOCK = 1 << 14  # products computed at once: they stay in the processor's cache
 
@@ -167,7 +167,7 @@ def _products(filters: NDArray[np.float64], windows: NDArray[np.float32]) -> NDA
     return total
 
 
-@lru_cache(maxsize=MOST_TABLES)
+@lru_cache(maxsize=MAX_TABLES)
 def _filters(rate: int, to: int, right: int) -> NDArray[np.float64]:
     """Compute (L, 2R + 1) taps: row p is the filter of outputs p / L behind an input sample.
 

@@ -15,7 +15,7 @@ from nearfuture.audio.member import Member
 from nearfuture.audio.mpeg import mpeg_members
 from nearfuture.audio.ogg import ogg_members
 from nearfuture.audio.wav import (
-    MOST_CHUNKS,
+    MAX_CHUNKS,
     UNKNOWN_LENGTH,
     WavHeader,
     ends_with_chunks,
@@ -25,7 +25,7 @@ from nearfuture.audio.wav import (
 )
 from nearfuture.audio.window import Bytes, Window
 
-MOST_MEMBERS = 1000
+MAX_MEMBERS = 1000
 """Recordings that are read of one file: each costs time and memory before the first is decoded."""
 
 _FLAC = b"fLaC\0\0\0\x22"  # the first block is always of this length
@@ -44,7 +44,7 @@ def members(file: BinaryIO, kind: str | None) -> list[Member]:
     data = Bytes(file)
     listed: list[Member] = []
     for item in _walk(file, data, kind):
-        if isinstance(item, Member) and len(listed) < MOST_MEMBERS:
+        if isinstance(item, Member) and len(listed) < MAX_MEMBERS:
             listed.append(item)
             continue
         damage = item if isinstance(item, Damage) else _too_many()
@@ -64,7 +64,7 @@ def cut_off_media(file: BinaryIO) -> Damage | None:
 
 def _too_many() -> Damage:
     return Damage(
-        f"holds more than {MOST_MEMBERS} recordings one behind another: what follows is not read; "
+        f"holds more than {MAX_MEMBERS} recordings one behind another: what follows is not read; "
         f"split it first"
     )
 
@@ -120,14 +120,14 @@ def _wav_member(
         if damage is None:
             after, damage = _after_samples(part, header.begin + header.announced, size - begin)
             after = None if after is None else begin + after
-    elif header.says_zero and ends_with_chunks(part, header.begin, size - begin):
+    elif header.length_is_zero and ends_with_chunks(part, header.begin, size - begin):
         end = first_sample
     if header.readable:
         if damage is not None:
             frames = (end - first_sample) // header.frame_bytes
             damage = replace(damage, at_s=frames / header.rate)
         return Member(begin=first_sample, end=end, wav=header, damage=damage), after
-    if header.says_zero and end > first_sample:
+    if header.length_is_zero and end > first_sample:
         damage = Damage("says that it has 0 bytes of samples, which is not true; write it again")
     return Member(begin=begin, end=size if after is None else after, damage=damage), after
 
@@ -136,8 +136,8 @@ def _after_samples(part: BinaryIO, at: int, size: int) -> tuple[int | None, Dama
     """Where another WAV begins behind the samples, or which unknown bytes stand there."""
     at += at % 2
     for number, chunk in enumerate(riff_chunks(part, at)):
-        if number == MOST_CHUNKS:
-            return None, Damage(f"has more than {MOST_CHUNKS} chunks behind its samples")
+        if number == MAX_CHUNKS:
+            return None, Damage(f"has more than {MAX_CHUNKS} chunks behind its samples")
         part.seek(chunk.begin - 8)
         head = part.read(1 << 12)
         if is_wav(head):

@@ -16,7 +16,7 @@ from nearfuture.audio.member import Member
 from nearfuture.audio.mpeg_header import MpegHeader, mpeg_header
 from nearfuture.audio.window import Bytes
 
-_MOST_TAGS = 64  # in a row
+_MAX_TAGS = 64  # in a row
 _INFO_BITRATE = 14  # index of the largest: its frame has room for the information at any rate
 _VBRI_AT = 36
 _PREROLL = 16 * 1152
@@ -158,7 +158,7 @@ def _not_a_frame(data: Bytes, at: int, seconds: float) -> Damage | None:
 
 def behind_tags(data: Bytes, at: int) -> int:
     """Skip the ID3 and APE tags that begin here, if any do."""
-    for _ in range(_MOST_TAGS):
+    for _ in range(_MAX_TAGS):
         length = _tag_length(data.at(at, 32))
         if length == 0:
             break

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nearfuture.audio.decode import Audio, read_rest
-from nearfuture.audio.error import AudioError, CutOff
+from nearfuture.audio.error import AudioError, TruncatedAudioError
 from nearfuture.audio.mixdown import Mixdown
 from nearfuture.audio.reader import AudioReader, open_audio
 
@@ -43,7 +43,7 @@ def probe(path: str | os.PathLike[str]) -> Probe:
 
     Raises:
         AudioError: if there is no such file, if it is no audio, or has absurd levels.
-        CutOff: if its end is missing, or it is known to be damaged.
+        TruncatedAudioError: if its end is missing, or it is known to be damaged.
     """
     with open_audio(path) as reader:
         reader.check()
@@ -112,7 +112,7 @@ def read_part(
         audio = read_rest(reader, samples=end - begin, channel=channel)
         reader.check()
         if len(audio.samples) < end - begin:
-            raise CutOff(
+            raise TruncatedAudioError(
                 f"{reader.name} cannot be decoded to its end: it is damaged or was cut off"
             )
         return audio

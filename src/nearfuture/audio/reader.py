@@ -11,7 +11,7 @@ import numpy as np
 
 from nearfuture.audio.decoder import Block
 from nearfuture.audio.decoder_chain import ChainedDecoder, open_decoders
-from nearfuture.audio.error import AudioError, CutOff, Damage
+from nearfuture.audio.error import AudioError, Damage, TruncatedAudioError
 from nearfuture.audio.input import AudioSource, open_input
 from nearfuture.audio.limits import BLOCK_SAMPLES, check_levels
 from nearfuture.audio.mixdown import Mixdown
@@ -167,10 +167,10 @@ class AudioReader:
         """Refuse a recording that is known to be damaged.
 
         Raises:
-            CutOff: which says how and where.
+            TruncatedAudioError: which says how and where.
         """
         if self.damage is not None:
-            raise CutOff(self.damage.sentence(self.name))
+            raise TruncatedAudioError(self.damage.sentence(self.name))
 
     def _stop(self, damage: Damage) -> None:
         self.damage = Damage(damage.reason, self.at / self.rate)

@@ -25,7 +25,7 @@ _ENCODINGS = {
     (7, 8): "mulaw",
 }
 _LARGEST_FORM = 1 << 12
-MOST_CHUNKS = 256
+MAX_CHUNKS = 256
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class WavHeader:
     Attributes:
         begin: Offset of the first sample.
         announced: Bytes of samples; None where the writer did not know.
-        says_zero: Whether that is because it wrote 0.
+        length_is_zero: Whether that is because it wrote 0.
         encoding: One of `nearfuture.audio.pcm.WIDTHS`; None for any other encoding.
         tag: The format tag, 1 for PCM.
         bits: Bits per sample.
@@ -64,7 +64,7 @@ class WavHeader:
 
     begin: int
     announced: int | None
-    says_zero: bool
+    length_is_zero: bool
     encoding: str | None
     tag: int
     bits: int
@@ -131,7 +131,7 @@ def wav_header(file: BinaryIO, *, longest: int | None = None) -> WavHeader | Non
     """
     form, long_length, little = None, 0, _at(file, 0, 4) != b"RIFX"
     for number, chunk in enumerate(riff_chunks(file)):
-        if number == MOST_CHUNKS:
+        if number == MAX_CHUNKS:
             raise AudioError(f"the WAV header has {number} chunks before its samples")
         if longest is not None and chunk.name != b"data" and chunk.end > longest:
             raise AudioError(f"the WAV header has a chunk of {chunk.length} bytes")
@@ -147,14 +147,16 @@ def wav_header(file: BinaryIO, *, longest: int | None = None) -> WavHeader | Non
                 length = long_length
             if form is None:
                 raise AudioError("the WAV header has no fmt chunk before its samples")
-            says_zero = length == 0
-            unknown = length is not None and (says_zero or UNKNOWN_LENGTH <= length <= 0xFFFFFFFF)
-            return _header(form, chunk.begin, None if unknown else length, says_zero, little)
+            length_is_zero = length == 0
+            unknown = length is not None and (
+                length_is_zero or UNKNOWN_LENGTH <= length <= 0xFFFFFFFF
+            )
+            return _header(form, chunk.begin, None if unknown else length, length_is_zero, little)
     return None
 
 
 def _header(
-    form: bytes, begin: int, announced: int | None, says_zero: bool, little: bool
+    form: bytes, begin: int, announced: int | None, length_is_zero: bool, little: bool
 ) -> WavHeader:
     tag, channels, rate, _, align, bits = struct.unpack(
         "<HHIIHH" if little else ">HHIIHH", form[:16]
@@ -164,7 +166,7 @@ def _header(
     encoding = _ENCODINGS.get((tag, bits)) if little else None
     if encoding is not None and align not in (0, channels * WIDTHS[encoding]):
         encoding = None  # padded samples
-    return WavHeader(begin, announced, says_zero, encoding, tag, bits, channels, rate)
+    return WavHeader(begin, announced, length_is_zero, encoding, tag, bits, channels, rate)
 
 
 def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
@@ -178,7 +180,7 @@ def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
     """
     end = at
     for number, chunk in enumerate(riff_chunks(file, at)):
-        if number == MOST_CHUNKS or not chunk.is_named:
+        if number == MAX_CHUNKS or not chunk.is_named:
             return False
         end = chunk.end
     return size <= end <= size + 1  # the last byte of padding may be missing

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audit.probing import (
-    FarthestLook,
+    FarthestDependency,
     Probes,
     dependency_matrix,
     extrapolate,
-    farthest_look,
+    farthest_dependency,
     frames_ahead,
-    last_seen,
+    last_dependency,
 )
 from nearfuture.audit.setup import Setup
 
@@ -86,7 +86,7 @@ def measure(setup: Setup, matrix: bool | None, limit: float) -> Measurement:
 
 
 def _lookahead_alone(setup: Setup, limit: float) -> Measurement:
-    look = farthest_look(setup, setup.base)
+    look = farthest_dependency(setup, setup.base)
     own = setup.own(setup.trial.shape[1])
     last = np.minimum(own + look.frames, len(setup.base) - 1)
     last[look.output] = look.last
@@ -113,11 +113,11 @@ def _whole_matrix(setup: Setup, limit: float) -> Measurement:
     notes = _notes(setup, dependencies.rounded and dependencies.undecided is None)
     if constant := int((~matrix.any(axis=1)).sum()):
         notes += (f"{constant} of {len(matrix)} outputs depend on nothing: no input changes them",)
-    own, last = setup.own(len(matrix)), last_seen(matrix)
+    own, last = setup.own(len(matrix)), last_dependency(matrix)
     ahead = frames_ahead(matrix, own, setup.observed)
     worst = int(ahead.argmax())
     farthest = np.flatnonzero(ahead == ahead[worst])
-    look = FarthestLook(
+    look = FarthestDependency(
         frames=int(ahead[worst]),
         output=worst,
         last=int(last[worst]),

@@ -11,7 +11,7 @@ from nearfuture.audit.attribution import Attribution
 from nearfuture.audit.call import LatencyLimit
 from nearfuture.audit.checks import CheckResult, check_batch, check_padding
 from nearfuture.audit.outputs import OutputPart
-from nearfuture.audit.probing import extrapolate, farthest_look, smallest_experiment
+from nearfuture.audit.probing import extrapolate, farthest_dependency, smallest_experiment
 from nearfuture.audit.report import Finding
 from nearfuture.audit.setup import Setup
 
@@ -62,7 +62,7 @@ def _examine(
 
 
 def _future(setup: Setup, chosen: Setup, limit: LatencyLimit) -> list[Finding]:
-    look = farthest_look(chosen, chosen.base)
+    look = farthest_dependency(chosen, chosen.base)
     lookahead, _ = extrapolate(chosen, look, limit.frames)
     if lookahead > limit.frames:
         attribution = Attribution(dataclasses.replace(chosen, model=setup.model))

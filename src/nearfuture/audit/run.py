@@ -19,7 +19,7 @@ from nearfuture.audit.call import (
     take,
 )
 from nearfuture.audit.checks import streaming_layer_steps
-from nearfuture.audit.probing import extrapolate, farthest_look
+from nearfuture.audit.probing import extrapolate, farthest_dependency
 from nearfuture.audit.render.terminal import text
 from nearfuture.audit.report import Report
 from nearfuture.audit.setup import prepare
@@ -116,7 +116,7 @@ def lookahead(fn: Any, example: Any, **options: Unpack[CallOptions]) -> float:
     """
     with preserved_random_state(), np.errstate(all="ignore"):
         setup = prepare(fn, example, None, options)
-        return extrapolate(setup, farthest_look(setup, setup.base), math.inf)[0]
+        return extrapolate(setup, farthest_dependency(setup, setup.base), math.inf)[0]
 
 
 def assert_lookahead(

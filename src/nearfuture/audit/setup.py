@@ -32,8 +32,8 @@ Array = NDArray[Any]
 TRIAL_ROWS = 8
 """Copies of the row in the first call; the search for the lookahead compares with its answer."""
 
-_MOST_ROWS = 32
-_MOST_BYTES = 1 << 27
+_MAX_ROWS = 32
+_MAX_BYTES = 1 << 27
 """Limit of one call's input; fewer rows run together where they are long."""
 
 
@@ -224,7 +224,7 @@ def _first_calls(
                 "`output_layout` without T, such as NHC"
             )
         stride = measure_stride(model, base, trial.shape[1], axes.period)
-    most = max(1, _MOST_BYTES // max(1, base.nbytes))
+    most = max(1, _MAX_BYTES // max(1, base.nbytes))
     return Setup(
         model=model,
         shape=tuple(np.shape(example)),
@@ -233,7 +233,7 @@ def _first_calls(
         base=base,
         stride=stride,
         offset=offset,
-        rows=model.rows or min(_MOST_ROWS, most, max(2, len(base))),
+        rows=model.rows or min(_MAX_ROWS, most, max(2, len(base))),
         timeless=timeless,
         period=axes.period,
         trial=trial,

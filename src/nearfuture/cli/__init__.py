@@ -28,7 +28,7 @@ __all__ = ["app", "main"]
 
 app = App(
     name="nearfuture",
-    help="Recognisers that look exactly as far into the future as you allow, and no further.",
+    help="Streaming speech recognition with an exact, configurable lookahead.",
     version=__version__,
 )
 

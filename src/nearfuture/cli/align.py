@@ -32,9 +32,9 @@ class ReferenceOptions:
     """Where the texts are.
 
     Attributes:
-        text: What is said, or a text file; for one recording.
+        text: The transcript, or a text file with it; for one recording.
         data: Recordings with their texts instead: a folder, a list of them (CSV, TSV, JSON lines),
-            a Kaldi directory or a manifest of Lhotse.
+            a Kaldi directory or a Lhotse manifest.
     """
 
     text: str | None = None
@@ -63,14 +63,14 @@ class SegmentOptions:
     """How long recordings are cut into utterances, and which of them are dropped.
 
     Attributes:
-        silence_ms: With --segment: cut where there is silence for so long; 300 by default.
+        silence_ms: With --segment: shortest silence to cut at, in ms; 300 by default.
         max_s: With --segment: the longest segment in seconds; 15 by default.
-        max_cost: With --segment: drop segments of a higher cost per character, in nats; 1 by
+        max_cost: With --segment: drop segments with a higher cost per character in nats; 1 by
             default.
-        min_confidence: With --segment: drop segments with a word of lower confidence; 0.05 by
+        min_confidence: With --segment: drop segments with a word below this confidence; 0.05 by
             default.
-        max_cer: With --segment: drop segments where the model recognises another text,
-            with more errors per character; 0.3 by default.
+        max_cer: With --segment: drop segments whose text differs from what the model recognises
+            by a higher character error rate; 0.3 by default.
     """
 
     silence_ms: float | None = None
@@ -117,7 +117,9 @@ def align(
     from nearfuture.runtime import load
 
     if segment is None and cutting != SegmentOptions():
-        raise NearfutureError("how to cut has a meaning only with `segment`", code="conflict")
+        raise NearfutureError(
+            "options of segmentation have an effect only with `segment`", code="conflict"
+        )
     if segment and (output.form or output.out):
         raise NearfutureError(
             "`segment` writes audio and lists: omit `form` and `out`",

@@ -49,7 +49,7 @@ class InputFlags:
     Attributes:
         shape: Shape of an input, drawn at random: "1,200,80".
         example: An input instead, as a .npy, .npz or .pt file.
-        dtype: Of the values: float32 where they are drawn, as in the file unless given.
+        dtype: Type of the values; by default float32 if they are drawn, otherwise that of the file.
         tokens: Draw integers below this instead of values.
         lengths: Valid frames of each row, "200,150"; then padding is checked.
     """
@@ -64,18 +64,18 @@ class InputFlags:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class CallFlags:
-    """How a model is called, and which part of its answer counts.
+    """How a model is called, and which of its outputs is audited.
 
     Attributes:
         frame_ms: Milliseconds of one input frame.
         layout: A letter for every axis of the input: N rows, T time, any other for the rest.
-        output: Which part of the answer, by number or name; a bundle's head.
+        output: Which output of the model to audit, by number or name; for a bundle, its head.
         output_layout: The axes of the output; without T it is one output for the sequence.
-        takes: What the model gets about padding, besides its input.
+        takes: Argument that describes the padding to the model: none, lengths or a mask.
         padding: On which side of a row its padding is.
-        keyword: The name of that argument; positional unless given.
+        keyword: Name of the argument for lengths or mask; by default it is positional.
         frame_samples: How many samples count as one frame.
-        stride: Input frames for one output frame; measured unless given.
+        stride: Input frames per output frame; measured by default.
         observed: How many input frames are known beforehand: depending on them is no lookahead.
         train: Audit a torch module in train mode instead of eval mode.
         seed: Seed of everything random, and of what your code draws to build the model.
@@ -104,7 +104,7 @@ class StreamingFlags:
         step: Your step(chunk, state) -> (frames, state), compared with one call.
         start: A function that returns the state before the first chunk.
         finish: A function that returns the frames still pending, from the last state.
-        chunks: The sizes that a chunk may have, in frames: "8" or "8,16,24"; any unless given.
+        chunks: The sizes that a chunk may have, in frames: "8" or "8,16,24"; any by default.
         first_chunk: The size of the first chunk.
     """
 

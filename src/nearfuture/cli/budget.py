@@ -53,7 +53,7 @@ class RecurrenceSizes(TypedDict, total=False):
         layers: Recurrent layers.
         biases: Biases per gate: 2 as torch stores them, 1 in the textbooks, 0 to count weights.
         bidirectional: Each layer also runs from the end of the utterance to its start.
-        merge: How two directions meet.
+        merge: How the outputs of two directions are merged.
         share_input: Two directions share their input weights.
         layer_norm: A layer normalisation below each recurrent layer, and one above them all.
     """
@@ -77,8 +77,8 @@ class OtherSizes(TypedDict, total=False):
         projection: A linear layer below the recurrent layers, to their width.
         batch_norm: A batch normalisation on each convolution and input projection; its shift is
             their one bias.
-        mixing: Lookaheads of whole matrices instead of one weight per channel.
-        output_hidden: A linear layer more below the output.
+        mixing: Lookahead convolutions that mix channels, instead of depthwise ones.
+        output_hidden: A hidden linear layer before the output layer.
     """
 
     stack: int
@@ -98,7 +98,7 @@ class Sizes:
         conv: A convolution below the recurrent layers, "kernel,stride,channels" in frames;
             two more numbers, the kernel and stride over frequency bands, make it 2-D. Repeat it
             for more of them.
-        causal_conv: Pad the convolutions on the left only, so that they look at no future.
+        causal_conv: Pad the convolutions on the left only, so that they are causal.
         outputs: Symbols, the blank included.
     """
 
@@ -183,10 +183,10 @@ def budget(
 
     Args:
         preset: The sizes to start from.
-        budget_ms: A promise in ms; picks the largest lookahead that keeps it.
+        budget_ms: Worst-case latency in ms; picks the largest lookahead within it.
         sizes: What to change.
         resampler_ms: Right context of a resampler in front, in ms.
-        quantum_wait_ms: Longest wait for a quantum of audio to fill, in ms.
+        quantum_wait_ms: Longest time in ms until a quantum of audio is full.
         as_json: Print one JSON object instead of tables.
     """
     config = (sizes or Sizes()).applied(PRESETS[preset]())

@@ -37,11 +37,11 @@ class SplitOptions:
     """How recordings without splits are split.
 
     Attributes:
-        split_by: Hold some out from training, where the source has no splits: whole speakers, or
-            recordings at random, so that the same voices are on both sides.
+        split_by: Hold recordings out from training, if the source has no splits: those of whole
+            speakers, or at random, so that speakers are in several splits.
         dev: Share of the audio for validation while training.
         test: Share of the audio for the final evaluation.
-        seed: Everything random follows from it.
+        seed: Seed of everything random.
     """
 
     split_by: Literal["speaker", "random"] | None = None
@@ -58,7 +58,7 @@ class ModelLimits:
     Attributes:
         vocabulary: Characters that the model can write, "abc…", or a model: its name, its folder or
             zip file, whose characters are used.
-        longest: Name recordings longer than so many seconds; 40 unless given.
+        longest: Report recordings longer than so many seconds; 40 by default.
         frame_ms: From one frame of the model to the next, in ms.
     """
 
@@ -77,26 +77,26 @@ def import_(
     copy: Flag = False,
     speaker_folders: Flag = False,
 ) -> None:
-    """Write recordings of any form as one corpus: DIR/cuts.jsonl.gz, a manifest of Lhotse.
+    """Write recordings of any form as one corpus: DIR/cuts.jsonl.gz, a Lhotse manifest.
 
-    What cannot be read or has no words is named and skipped. What else is wrong (too long, too
-    short for its text) is named and kept: trainings skip it by limits of their own. The exit code
-    is 0 if any recording is kept.
+    A recording that cannot be read or has no words is reported and skipped. One that is too long,
+    or too short for its text, is reported and kept: training skips it by its own limits. The exit
+    code is 0 if any recording is kept.
 
     Args:
         source: A folder of audio with a text file beside each; a CSV or TSV file with the columns
-            path and transcript; NeMo's JSON lines; a Kaldi directory; a manifest of Lhotse.
+            path and transcript; NeMo's JSON lines; a Kaldi directory; a Lhotse manifest.
         out: Folder of the corpus.
         split: How to split.
         copy: Put copies of the audio into DIR/audio, instead of naming it where it is.
-        speaker_folders: Each folder in a source without a list names who speaks: anna/1.wav, or
+        speaker_folders: Each folder in a source without a list names its speaker: anna/1.wav, or
             train/anna/1.wav.
     """
     from nearfuture.data import assign_splits, check, read_source
     from nearfuture.data.corpora import write_corpus
     from nearfuture.data.sources import import_lhotse
     from nearfuture.data.split import shared_speakers
-    from nearfuture.text import counted
+    from nearfuture.text import plural
 
     import_lhotse()
     split = split or SplitOptions()
@@ -120,7 +120,7 @@ def import_(
         console.print(Text(f"nothing is left to write to {out}", style="bold red"))
         sys.exit(1)
     skipped = report.rows - len(report.cuts)
-    summary = f"{path}: {counted(len(report.cuts), 'recording')}, {skipped} skipped"
+    summary = f"{path}: {plural(len(report.cuts), 'recording')}, {skipped} skipped"
     named = {name for issue in report.issues if issue.wrong for name, _ in issue.examples}
     if wrong := sum(cut.name in named for cut in report.cuts):
         summary += f"; {wrong} of them wrong, see above"
@@ -138,14 +138,14 @@ def check_(
     every: Annotated[bool, Parameter(name="--all", negative="", show_default=False)] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False,
 ) -> None:
-    """Report what recordings there are, and name everything that would spoil a training.
+    """Report the recordings of a source, and every problem that would harm training.
 
     The exit code is 0 if nothing is wrong, 1 if something is.
 
     Args:
-        source: As for import.
+        source: The recordings, in any form that nearfuture data import reads.
         model: What the model requires.
-        speaker_folders: As for import.
+        speaker_folders: Each folder in a source without a list names its speaker: anna/1.wav.
         every: Name every file, not only the first few of each kind.
         as_json: Print everything as JSON instead.
     """
@@ -178,7 +178,7 @@ def list_(*, to: Annotated[Path | None, Parameter(name="--to")] = None) -> None:
     """Show the public corpora that can be fetched, and which are here.
 
     Args:
-        to: Folder of all corpora; what NEARFUTURE_CORPORA names unless given.
+        to: Folder of all corpora; by default the one that NEARFUTURE_CORPORA names.
     """
     from nearfuture.data.corpora import CORPORA, corpora_folder, corpus_folder
 

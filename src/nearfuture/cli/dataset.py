@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from nearfuture.cli.console import complain
 
-_MOST_NAMED = 10  # skipped recordings, before the rest is only counted
+_MAX_NAMED = 10  # skipped recordings, before the rest is only counted
 
 _Item = TypeVar("_Item")
 
@@ -26,7 +26,7 @@ def evenly_spaced(items: Sequence[_Item], limit: int | None) -> Sequence[_Item]:
 
 def warn_skipped(problems: Sequence[str]) -> None:
     """Name the first recordings that are skipped on stderr, and count the rest."""
-    for problem in problems[:_MOST_NAMED]:
+    for problem in problems[:_MAX_NAMED]:
         complain(f"skipped: {problem}")
-    if len(problems) > _MOST_NAMED:
-        complain(f"skipped: {len(problems) - _MOST_NAMED} more")
+    if len(problems) > _MAX_NAMED:
+        complain(f"skipped: {len(problems) - _MAX_NAMED} more")

@@ -38,7 +38,7 @@ _MORE = (
 
 
 def demo() -> None:
-    """Play bundled recordings to every budget at once, then compare the budgets with the twin."""
+    """Stream bundled recordings within every budget at once, then compare with the twin."""
     from nearfuture.runtime import load
 
     console = Console()
@@ -48,7 +48,9 @@ def demo() -> None:
         cuts = _cuts(folder / "people") | _cuts(folder)
         for name in _LIVE_CLIPS:
             _play(cuts[name], twin, console)
-        console.print("\nSix people, one never heard in training (theo), and four synthetic voices")
+        console.print(
+            "\nSix people, one not in the training data (theo), and four synthetic voices"
+        )
         _evaluate(list(cuts.values()), console)
     console.print(Text(f"\n{_LEGEND}\n\n{_MORE}"))
 

@@ -94,12 +94,12 @@ def evaluate(
     Args:
         recordings: The recordings to evaluate on.
         model: A streaming bundle: a bundled model, a folder or a zip file.
-        twin: The bidirectional bundle to compare with; it also aligns the references, which tells
-            where each word is. Without it there are error rates only.
+        twin: The bidirectional bundle to compare with; it also aligns the references, to find
+            the time of each word. Without it there are error rates only.
         budgets: "all", or worst-case latencies in ms between commas, such as 215,375: for each the
             largest lookahead within it at the model's own rate.
-        by: What 95 % intervals are drawn over. Recordings of one speaker resemble each other: for a
-            statement about other speakers, draw speakers.
+        by: What the bootstrap resamples for 95 % intervals. Recordings of one speaker resemble each
+            other: for a statement about other speakers, resample speakers.
         output: What to write besides the tables.
     """
     from nearfuture.evaluation import evaluate_bundles, plot_error_against_latency

@@ -13,14 +13,14 @@ from nearfuture.training.options import BIDIRECTIONAL, STREAMING
 
 
 def export(run: Path, /, *, out: Annotated[Path | None, Parameter(name="--out")] = None) -> None:
-    """Make a bundle of the best weights that a training has found so far.
+    """Make a bundle of the best weights of a training so far.
 
-    The training may be going on, interrupted or finished. Of both models the streaming one is
-    exported, where it has begun, unless RUN is the folder of the other.
+    The training may be going on, interrupted or finished. The streaming model is exported
+    if its training has begun, unless RUN is the folder of the bidirectional one.
 
     Args:
         run: The folder that `nearfuture train --out` named, or that of one model in it.
-        out: Folder for the bundle; `bundle` in the model's own folder unless given.
+        out: Folder for the bundle; by default `bundle` in the model's own folder.
     """
     try:
         from nearfuture.training.bundle import export_best

@@ -41,9 +41,9 @@ def listen(
 
     Args:
         model: A bundled model, or a bundle's folder or zip file; it must be a streaming one.
-        budget_ms: The promise in ms, from the start of a sound to its final text; the largest the
-            model has unless given.
-        device: The microphone: its number, or a part of its name; the default one unless given.
+        budget_ms: The longest time in ms from the start of a sound to its final text; by default
+            the largest that the model has.
+        device: The microphone: its number, or a part of its name; by default the system's.
         list_devices: List the microphones, and do nothing else.
         file: Play this recording in real time instead of listening to a microphone.
         wav_out: Also record to this WAV file.
@@ -54,13 +54,13 @@ def listen(
         return
     if file is not None and device is not None:
         raise NearfutureError(
-            "`file` stands in for a microphone: leave `device` away",
+            "`file` replaces the microphone: omit `device`",
             code="conflict",
             parameter="file",
         )
     if file is not None and wav_out is not None and file.resolve() == wav_out.resolve():
         raise NearfutureError(
-            f"`wav_out` {wav_out} would write over the recording that is played",
+            f"`wav_out` {wav_out} would overwrite the recording that is played",
             code="conflict",
             parameter="wav_out",
         )

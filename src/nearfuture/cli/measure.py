@@ -37,7 +37,7 @@ class SourceOptions:
 
     Attributes:
         data: Recordings with their texts instead of files: a folder, a list of them (CSV, TSV, JSON
-            lines), a Kaldi directory or a manifest of Lhotse.
+            lines), a Kaldi directory or a Lhotse manifest.
         limit: At most so many of them, spread evenly over the data.
         words: Where each word is spoken, as nearfuture align --out words.jsonl writes it.
     """
@@ -59,7 +59,7 @@ def measure(
 ) -> None:
     """Play recordings to a server in real time and measure its delays and errors.
 
-    Works with any server of one of the protocols. docs/measure.md defines every figure. The exit
+    Works with any server of one of the protocols. docs/measure.md defines every metric. The exit
     code is 1 if a recording failed or the client itself could not keep pace.
 
     Args:
@@ -68,7 +68,7 @@ def measure(
         server: How to talk to the server.
         source: Which recordings to play.
         options: How to play them.
-        json_file: Write everything here, each recording's figures and texts included.
+        json_file: Write all results to this file, the metrics and texts of each recording included.
     """
     from nearfuture.client.measure import as_json, notes, table
     from nearfuture.client.measure import measure as play
@@ -120,7 +120,7 @@ def _recordings(
 
     if (source.data is None) == (not files):
         raise NearfutureError(
-            "name recordings to play, or a source in `data`: one of both", code="conflict"
+            "name recordings to play, or a source in `data`: either one, not both", code="conflict"
         )
     if source.limit < 1:
         raise NearfutureError(

@@ -32,18 +32,18 @@ def quantize(
     limit: int | None = None,
     to: Path | None = None,
 ) -> None:
-    """Add low-precision graphs to a streaming bundle: faster, smaller, their error measured.
+    """Add faster, smaller graphs in low precision to a streaming bundle, and measure their error.
 
     int8 is for many streams at once, int4 for up to about four of a wide model. Only large matrix
-    products change. Every other recording sets the scales, the others measure the error. One of
-    several precisions that this processor does not offer is named and skipped: the exit code is 1.
+    products change. Every second recording calibrates the scales, the others measure the error. A
+    precision that this processor does not support is reported and skipped: the exit code is 1.
 
     Args:
         model: The bundle: a folder, which gets the graphs; or a bundled model or a zip file with
             --to.
-        precision: int8, int4, or both between commas; auto is what this processor offers of them.
+        precision: int8, int4, or both between commas; auto is each that this processor supports.
         data: Recordings like those of later use, with their texts: a folder, a list of them (CSV,
-            TSV, JSON lines), a Kaldi directory or a manifest of Lhotse. Without any, calibration
+            TSV, JSON lines), a Kaldi directory or a Lhotse manifest. Without any, calibration
             uses noise and synthetic voices that say digits, and there is no error rate.
         limit: At most so many recordings, spread evenly over the data; 200 by default.
         to: A folder for a copy with the graphs; the bundle itself then stays as it is.

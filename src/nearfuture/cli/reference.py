@@ -57,11 +57,12 @@ def references(
 
     if (data is None) == (not files):
         raise NearfutureError(
-            "name recordings to align, or `data` SOURCE with them: one of both", code="conflict"
+            "name recordings to align, or a source of them with `data`: either one, not both",
+            code="conflict",
         )
     if text is not None and len(files) != 1:
         raise NearfutureError(
-            f"`text` is what is said in one recording, not in "
+            f"`text` is the transcript of one recording, not of "
             f"{len(files) if files else 'those of `data`'}: put a text file beside each",
             code="conflict",
             parameter="text",

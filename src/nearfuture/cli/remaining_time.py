@@ -4,7 +4,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-_MOST_STAMPS = 512
+_MAX_STAMPS = 512
 
 
 class RemainingTime:
@@ -32,7 +32,7 @@ class RemainingTime:
         now = self._clock()
         if not self._stamps or step - self._stamps[-1][0] >= self._every:
             self._stamps.append((step, now))
-        if len(self._stamps) > _MOST_STAMPS:  # every other one: as good, and takes no more room
+        if len(self._stamps) > _MAX_STAMPS:  # every other one: as good, and takes no more room
             self._every *= 2
             self._stamps = deque(list(self._stamps)[::2])
         first = self._stamps[0][0]

@@ -38,15 +38,15 @@ class RecognitionOptions:
     """The models and how they run.
 
     Attributes:
-        model: A bundled model, or a bundle's folder or zip file; may come several times, and the
-            first is for clients that name none.
-        budget_ms: The promise in ms for clients that ask for none, from the start of a sound to its
-            final text; the largest the model has unless given.
-        silence_ms: A pause so long ends an utterance, for clients that ask for nothing else.
-        longest_ms: An utterance is at most so long, likewise.
+        model: A bundled model, or a bundle's folder or zip file; may be repeated, and the first is
+            for clients that name none.
+        budget_ms: The longest time in ms from the start of a sound to its final text, for clients
+            that request none; by default the largest that the model has.
+        silence_ms: Silence in ms that ends an utterance, for clients that request none.
+        longest_ms: Longest utterance in ms, for clients that request none.
         precision: A precision of the graphs that the bundle has; auto is the fastest of them that
-            this processor offers.
-        threads: Threads of the engine; the physical cores unless given.
+            this processor supports.
+        threads: Threads of the engine; by default one per physical core.
         max_load: Share of the time that open streams may need before new ones are refused; each
             model has an engine, and each engine this limit.
     """
@@ -66,9 +66,9 @@ class NetworkOptions:
     """Where the server listens.
 
     Attributes:
-        host: The address to listen on; 0.0.0.0 is all of this machine's.
+        host: The address to listen on; 0.0.0.0 is every address of this machine.
         port: The port of all protocols, each at its own path; 0 is any that is free.
-        listen: NAME=PORT gives a protocol a port of its own, for clients that want its root.
+        listen: NAME=PORT serves a protocol at the root of a port of its own.
         tls_cert: A certificate chain in PEM, to serve https and wss.
         tls_key: Its private key in PEM.
     """
@@ -94,8 +94,8 @@ class AccessOptions:
 
     Attributes:
         api_key_file: A file with the key that clients must send as Authorization: Bearer KEY.
-        allow_origin: Web pages that may use the server, such as https://app.example; may come
-            several times, * is every page. Without a key, no other pages may.
+        allow_origin: Web pages that may use the server, such as https://app.example; may be
+            repeated, * is every page. Without a key, no other pages may.
     """
 
     api_key_file: Path | None = None
@@ -108,7 +108,7 @@ class LogOptions:
     """What is logged, on stderr.
 
     Attributes:
-        log: Lines to read, or a JSON object a line; without audio or text.
+        log: Format of the log: text, or one JSON object per line; without audio or transcripts.
         log_text: Log the transcripts as well.
     """
 
@@ -128,8 +128,8 @@ def serve(
 ) -> None:
     """Serve models to live clients over websockets and HTTP; SIGTERM lets streams finish first.
 
-    GET / lists models and protocols, /health, /ready and /metrics tell its state. An API key is
-    read from NEARFUTURE_API_KEY unless a file is given.
+    GET / lists models and protocols; /health, /ready and /metrics report the server's state.
+    The API key is read from NEARFUTURE_API_KEY unless a file is given.
 
     Args:
         models: The models and how they run.

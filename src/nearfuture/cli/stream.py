@@ -27,9 +27,9 @@ class ServerOptions:
     """How to talk to a server.
 
     Attributes:
-        protocol: What the server speaks: nearfuture, vosk (vosk-server) or openai (Realtime).
-        budget_ms: The latency to ask for in ms; only in the nearfuture protocol.
-        model: The model to ask for; not in the vosk protocol.
+        protocol: The server's protocol: nearfuture, vosk (vosk-server) or openai (Realtime).
+        budget_ms: The budget to request in ms; only in the nearfuture protocol.
+        model: The model to request; not in the vosk protocol.
         api_key: Sent as a bearer token.
     """
 

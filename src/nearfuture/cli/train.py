@@ -37,19 +37,19 @@ def train(
 ) -> None:
     """Train a streaming model with a head for every budget, and its bidirectional twin.
 
-    The twin comes first, and the streaming model learns from it. Ctrl-C stops after the step at
-    hand and keeps a checkpoint; the same command resumes from there, as if it had never stopped,
-    and nearfuture export makes a bundle of what has been learnt until then.
+    The twin comes first, and the streaming model learns from it. Ctrl-C stops after the current
+    step and keeps a checkpoint; the same command resumes from there with the same result, and
+    nearfuture export makes a bundle of the best weights so far.
 
     Args:
         data: What to train on.
         model: Which models.
         options: How.
-        processes: Processes that share each batch; torchrun starts its own.
+        processes: Processes that share each batch; torchrun sets its own number.
         out: Folder for checkpoints and bundles.
     """
     if not data.data:
-        raise NearfutureError("give `data`: recordings to train on", parameter="data")
+        raise NearfutureError("`data` is missing: name recordings to train on", parameter="data")
     if processes < 1:
         raise NearfutureError(
             f"`processes` is at least 1, not {processes}",

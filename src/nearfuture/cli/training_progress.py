@@ -21,7 +21,7 @@ from nearfuture.training import ProgressEvent, ProgressReporter, StepProgress
 if TYPE_CHECKING:
     from nearfuture.data import Skipped
 
-_MOST_NAMED = 20  # recordings that are skipped, before the rest is only counted
+_MAX_NAMED = 20  # recordings that are skipped, before the rest is only counted
 
 
 class ConsoleReporter(ProgressReporter):
@@ -69,9 +69,9 @@ class ConsoleReporter(ProgressReporter):
 
     def print_summary(self) -> None:
         """Print how many recordings were not used."""
-        from nearfuture.text import counted
+        from nearfuture.text import plural
 
-        skipped = counted(len(self._skipped) + self._unusable, "recording")
+        skipped = plural(len(self._skipped) + self._unusable, "recording")
         self.print(f"{skipped} skipped, {len(self._skipped_in_steps)} more in some steps")
 
     def print(self, line: str, *, style: str = "") -> None:
@@ -86,9 +86,9 @@ class ConsoleReporter(ProgressReporter):
         if recording.name in self._named:
             return
         self._named.add(recording.name)
-        if len(self._named) <= _MOST_NAMED:
+        if len(self._named) <= _MAX_NAMED:
             self.print(f"skipped: {recording}", style="yellow")
-        elif len(self._named) == _MOST_NAMED + 1:
+        elif len(self._named) == _MAX_NAMED + 1:
             self.print("more is skipped, and only counted", style="yellow")
 
     @abstractmethod

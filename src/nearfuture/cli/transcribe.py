@@ -45,7 +45,7 @@ def transcribe(
     quiet: Flag = False,
     live: Flag = False,
 ) -> None:
-    """Transcribe recordings within a latency budget: of any format, rate, width and length.
+    """Transcribe recordings of any format, rate and length within a latency budget.
 
     Each utterance is printed as a line when it ends, after the name of the file if there are
     several. A file that cannot be read, was cut off or is damaged is reported on stderr, what can

@@ -17,7 +17,8 @@ class MeasureOptions:
         seconds: Begin no recording after so long; each connection plays each recording once unless
             given.
         chunk_ms: How much audio is sent at once.
-        patience_s: How long the server may take to finish after the end of a recording.
+        finish_timeout_s: How many seconds the server may take to finish after the end of a
+            recording.
 
     Raises:
         NearfutureError: for numbers that make no sense.
@@ -26,14 +27,14 @@ class MeasureOptions:
     connections: int = 1
     seconds: float | None = None
     chunk_ms: float = 20.0
-    patience_s: float = 30.0
+    finish_timeout_s: float = 30.0
 
     def __post_init__(self) -> None:
         for name, valid, wanted in (
             ("connections", self.connections >= 1, "a number from 1"),
             ("seconds", self.seconds is None or self.seconds > 0, "a time above 0"),
             ("chunk_ms", 1 <= self.chunk_ms <= 10_000, "a length of 1 to 10000 ms"),
-            ("patience_s", 0 < self.patience_s < math.inf, "a time above 0"),
+            ("finish_timeout_s", 0 < self.finish_timeout_s < math.inf, "a time above 0"),
         ):
             if not valid:
                 value = getattr(self, name)

@@ -25,13 +25,13 @@ class StreamOptions:
     Attributes:
         real_time: play it, or send as fast as the server takes it.
         chunk_ms: how much audio is sent at once.
-        patience_s: how long the server may take after the end of the audio, or to take a chunk;
-            if the recording is not played in real time, its duration is added.
+        finish_timeout_s: how long the server may take after the end of the audio, or to take a
+            chunk; if the recording is not played in real time, its duration is added.
     """
 
     real_time: bool = True
     chunk_ms: float = CHUNK_MS
-    patience_s: float = 30.0
+    finish_timeout_s: float = 30.0
 
 
 @dataclass
@@ -81,7 +81,7 @@ async def stream_audio(
     await _open(connection, protocol)
     start = clock()
     timing.ready_s = start - opened
-    allowed_s = options.patience_s + (0.0 if options.real_time else timing.duration_s)
+    allowed_s = options.finish_timeout_s + (0.0 if options.real_time else timing.duration_s)
     played = False
 
     async def play(limit: asyncio.Timeout) -> None:
@@ -112,7 +112,7 @@ async def stream_audio(
     except TimeoutError as error:
         # No times that differ from one recording to the next: failures are counted by reason.
         what = "finish within" if played else "take the audio for"
-        raise ServerError(f"the server did not {what} {options.patience_s:g} s") from error
+        raise ServerError(f"the server did not {what} {options.finish_timeout_s:g} s") from error
     except Closed as closed:
         if not protocol.complete_when_closed:
             raise ServerError(f"{closed} before its text was complete") from closed

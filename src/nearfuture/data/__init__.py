@@ -13,7 +13,7 @@ from nearfuture.data.batching import (
     BatchingOptions,
     BucketingBatches,
     Prefetcher,
-    share,
+    shard,
 )
 from nearfuture.data.check import check
 from nearfuture.data.corpora import corpora_folder, corpus_folder
@@ -48,5 +48,5 @@ __all__ = [
     "corpus_folder",
     "load_utterances",
     "read_source",
-    "share",
+    "shard",
 ]

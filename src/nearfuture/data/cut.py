@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audio import Audio, AudioError, CutOff, resample
+from nearfuture.audio import Audio, AudioError, TruncatedAudioError, resample
 from nearfuture.audio.probe import SHORT_S, Probe, probe, read_part
 from nearfuture.error import NearfutureError
 
@@ -186,7 +186,7 @@ class Cut:
     def unreadable(self, error: AudioError) -> CutError:
         """What an error about the file means for this cut; the file is not named twice."""
         skip_code: SkipCode = "cannot be read"
-        if isinstance(error, CutOff):
+        if isinstance(error, TruncatedAudioError):
             skip_code = "cut off"
         elif error.code == "not_found":
             skip_code = "no such file"

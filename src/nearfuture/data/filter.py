@@ -12,7 +12,7 @@ from nearfuture.audio.mixdown import QUIETEST
 from nearfuture.budget import RecognizerConfig
 from nearfuture.data.cut import Cut, CutError, Skipped, Utterance
 from nearfuture.error import NearfutureError
-from nearfuture.text import Vocabulary, counted, frames_needed
+from nearfuture.text import Vocabulary, frames_needed, plural
 
 LONGEST_S = 40.0
 """Longer recordings are skipped unless another limit is set: LibriSpeech's longest has 35 s.
@@ -94,7 +94,7 @@ class CutFilter:
         return self._too_short(utterance.name, utterance.text, seconds)
 
     def _too_short(self, name: str, text: str, seconds: float) -> Skipped:
-        frames = counted(self.model.frames_in(seconds), "frame")
+        frames = plural(self.model.frames_in(seconds), "frame")
         shown = text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
         return Skipped(
             name,

@@ -12,7 +12,7 @@ from nearfuture.decoding.alignment import (
 from nearfuture.decoding.detokenizer import PAUSE_MS, Detokenizer, greedy_text
 from nearfuture.decoding.distribution import check_distributions
 from nearfuture.decoding.endpoint import Endpoint
-from nearfuture.decoding.greedy import Greedy, GreedyState, Token
+from nearfuture.decoding.greedy import GreedyDecoder, GreedyState, Token
 from nearfuture.decoding.word import Word, join_words
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "Alignment",
     "Detokenizer",
     "Endpoint",
-    "Greedy",
+    "GreedyDecoder",
     "GreedyState",
     "Token",
     "Word",

@@ -16,7 +16,7 @@ from nearfuture.decoding.distribution import check_distributions, check_log_prob
 from nearfuture.decoding.trellis import best_path
 from nearfuture.decoding.word import Word
 from nearfuture.error import NearfutureError
-from nearfuture.text import BLANK, Timed, Vocabulary, counted, frames_needed
+from nearfuture.text import BLANK, TimedText, Vocabulary, frames_needed, plural
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Alignment:
 
 
 @dataclass(frozen=True)
-class AlignedCharacter(Timed):
+class AlignedCharacter(TimedText):
     """One character of a word with its place in the audio; see `align_words`."""
 
 
@@ -244,8 +244,8 @@ def _check(
     needed = frames_needed(target.tolist())
     if needed > T:
         raise NearfutureError(
-            f"{counted(T, 'frame')} cannot spell {counted(len(target), 'symbol')} with "
-            f"{counted(needed - len(target), 'repeat')}, "
+            f"{plural(T, 'frame')} cannot spell {plural(len(target), 'symbol')} with "
+            f"{plural(needed - len(target), 'repeat')}, "
             f"which need {needed}; use a longer recording or a shorter text",
             code="out_of_range",
             parameter="target",

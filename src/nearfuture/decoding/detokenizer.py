@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding.greedy import Greedy, Token
+from nearfuture.decoding.greedy import GreedyDecoder, Token
 from nearfuture.decoding.word import Word
 from nearfuture.text import Vocabulary
 
@@ -108,13 +108,13 @@ def greedy_text(log_probs: NDArray[np.floating], vocabulary: Vocabulary, *, fram
         frame_ms: milliseconds from one frame to the next.
 
     Raises:
-        NearfutureError: for what is no log-probabilities, see `Greedy`.
+        NearfutureError: for what is no log-probabilities, see `GreedyDecoder`.
 
     >>> log_probs = np.log(np.full((3, 3), 0.1) + 0.7 * np.eye(3)[[1, 0, 2]])
     >>> greedy_text(log_probs, Vocabulary(("a", "b")), frame_ms=40)
     'ab'
     """
-    greedy = Greedy()
+    greedy = GreedyDecoder()
     tokens, _ = greedy.step(log_probs, greedy.start())
     return Detokenizer(vocabulary, frame_ms, centre_ms=0.0).text(tokens)
 

@@ -48,7 +48,7 @@ class GreedyState:
 
 
 @dataclass(frozen=True)
-class Greedy:
+class GreedyDecoder:
     """CTC best-path decoding: the best symbol of each frame, repeats merged, blanks dropped.
 
         π_t = argmax_v log p(t, v);   a token at t  where  π_t ≠ blank  and  π_t ≠ π_{t-1}
@@ -62,7 +62,7 @@ class Greedy:
 
     Source: Graves et al., "Connectionist temporal classification", 2006, best path decoding.
 
-    >>> greedy = Greedy()
+    >>> greedy = GreedyDecoder()
     >>> best = [1, 1, 0, 1, 2, 2]
     >>> log_probs = np.log(np.full((6, 3), 0.1) + 0.7 * np.eye(3)[best])
     >>> first, state = greedy.step(log_probs[:2], greedy.start())

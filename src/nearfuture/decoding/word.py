@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from nearfuture.text import Timed
+from nearfuture.text import TimedText
 
 
 @dataclass(frozen=True)
-class Word(Timed):
+class Word(TimedText):
     """One word with its place in the audio.
 
     Args:

@@ -11,7 +11,7 @@ from rich.text import Text
 from nearfuture.evaluation.bootstrap import ConfidenceInterval
 from nearfuture.evaluation.evaluation import Evaluation
 from nearfuture.evaluation.summary import HeadMetrics, Percentiles, Summary
-from nearfuture.text import ErrorRate, counted
+from nearfuture.text import ErrorRate, plural
 
 _FEW_SPEAKERS = 20
 
@@ -52,7 +52,7 @@ def notes(evaluation: Evaluation, summary: Summary) -> list[str]:
 
 
 def _errors(evaluation: Evaluation, summary: Summary) -> Table:
-    speakers = counted(summary.speakers, "speaker") if summary.speakers else "speakers unknown"
+    speakers = plural(summary.speakers, "speaker") if summary.speakers else "speakers unknown"
     twin = summary.twin is not None
     table = _table(
         "budget",

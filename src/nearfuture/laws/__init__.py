@@ -12,11 +12,11 @@ except ImportError as error:
 from nearfuture.laws.field import PROBES, declared_is_measured, dependency_matrix
 from nearfuture.laws.gradients import gradients_agree
 from nearfuture.laws.law import Law
-from nearfuture.laws.padding import padding_is_nothing
+from nearfuture.laws.padding import padding_is_ignored
 from nearfuture.laws.partition import any_partition, prefill_then_step
 from nearfuture.laws.precision import DTYPES, any_dtype_and_device
-from nearfuture.laws.reset import reset_is_fresh
-from nearfuture.laws.rows import rows_are_strangers
+from nearfuture.laws.reset import reset_equals_new_stream
+from nearfuture.laws.rows import rows_are_independent
 from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
@@ -43,11 +43,11 @@ __all__ = [
     "dependency_matrix",
     "emission_schedule",
     "gradients_agree",
-    "padding_is_nothing",
+    "padding_is_ignored",
     "partition_free_state",
     "partitions",
     "prefill_then_step",
-    "reset_is_fresh",
-    "rows_are_strangers",
+    "reset_equals_new_stream",
+    "rows_are_independent",
     "snapshot_round_trip",
 ]

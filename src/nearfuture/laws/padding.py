@@ -1,4 +1,4 @@
-"""Law 5: padding is nothing, in values, in gradients and in running statistics."""
+"""Law 5: padding is ignored, in values, in gradients and in running statistics."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class _PaddingCase(NamedTuple):
         )
 
 
-@law(5, "padding is nothing", streaming=False)
-def padding_is_nothing(trial: Trial, *, examples: int = EXAMPLES) -> None:
+@law(5, "padding is ignored", streaming=False)
+def padding_is_ignored(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 5: NaN, 1e3 or any amount of padding changes no valid output, gradient or statistic.
 
     In eval and in train mode, with a batch of empty rows too. Outputs past a row's length are
@@ -48,7 +48,7 @@ def padding_is_nothing(trial: Trial, *, examples: int = EXAMPLES) -> None:
         LawBroken: naming the padding, the mode and what it changed.
 
     >>> from nearfuture.layers import Bidirectional, GRU
-    >>> padding_is_nothing(Bidirectional(GRU(2, 3)))
+    >>> padding_is_ignored(Bidirectional(GRU(2, 3)))
     """
     usual = (trial.frames // 2, 4, 1)
 

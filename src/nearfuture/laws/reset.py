@@ -36,8 +36,8 @@ class _RestartCase(NamedTuple):
         return f"{described(self.cut)}, and again from before chunk {self.at}"
 
 
-@law(10, "reset = fresh")
-def reset_is_fresh(trial: Trial, *, examples: int = EXAMPLES) -> None:
+@law(10, "reset = new stream")
+def reset_equals_new_stream(trial: Trial, *, examples: int = EXAMPLES) -> None:
     """Law 10: rows reset with `put_rows(state, rows, start(…))` equal a stream that is the first.
 
     After use, after `finish`, and while another stream is open, a stream of the same layer gives
@@ -51,7 +51,7 @@ def reset_is_fresh(trial: Trial, *, examples: int = EXAMPLES) -> None:
         LawBroken: naming what came before, and the first difference.
 
     >>> from nearfuture.layers import GRU, Lookahead, Serial
-    >>> reset_is_fresh(Serial(GRU(2, 3), Lookahead(3, frames=2)))
+    >>> reset_equals_new_stream(Serial(GRU(2, 3), Lookahead(3, frames=2)))
     """
     trial.check(
         lambda case: _forgets(trial, case),
@@ -95,7 +95,7 @@ def _forgets(trial: Trial, case: _RestartCase) -> None:
 
 def _equal(got: list[Tensor], fresh: list[Tensor], when: str) -> None:
     for b, (here, alone) in enumerate(zip(got, fresh, strict=True)):
-        same(here, alone, names=(when, "fresh"), where=f"row {b}, ", tolerance=0)
+        same(here, alone, names=(when, "new stream"), where=f"row {b}, ", tolerance=0)
 
 
 def _beside(layer: StreamingLayer, first: Tensor, second: Tensor, cut: Partition) -> list[Tensor]:

@@ -1,4 +1,4 @@
-"""Law 4: rows of a batch are strangers."""
+"""Law 4: rows of a batch are independent."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def _rows_cases(draw: st.DrawFn, frames: int, events: Sequence[str]) -> _RowsCas
     return _RowsCase(cut, draw(st.integers(0, len(cut[0]) - 1)), at, draw(st.sampled_from(events)))
 
 
-@law(4, "rows are strangers", streaming=False)
-def rows_are_strangers(
+@law(4, "rows are independent", streaming=False)
+def rows_are_independent(
     trial: Trial,
     *,
     examples: int = EXAMPLES,
@@ -67,7 +67,7 @@ def rows_are_strangers(
         LawBroken: naming what was done to the others and the row that noticed.
 
     >>> from nearfuture.layers import GRU
-    >>> rows_are_strangers(GRU(2, 3))
+    >>> rows_are_independent(GRU(2, 3))
     """
     if tolerance is None:
         tolerance = 1e-6 if trial.dtype is torch.float32 else TOLERANCE[trial.dtype]

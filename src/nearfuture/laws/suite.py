@@ -9,11 +9,11 @@ import torch
 from nearfuture.laws.field import declared_is_measured
 from nearfuture.laws.gradients import gradients_agree
 from nearfuture.laws.law import Law
-from nearfuture.laws.padding import padding_is_nothing
+from nearfuture.laws.padding import padding_is_ignored
 from nearfuture.laws.partition import any_partition, prefill_then_step
 from nearfuture.laws.precision import any_dtype_and_device
-from nearfuture.laws.reset import reset_is_fresh
-from nearfuture.laws.rows import rows_are_strangers
+from nearfuture.laws.reset import reset_equals_new_stream
+from nearfuture.laws.rows import rows_are_independent
 from nearfuture.laws.schedule import emission_schedule
 from nearfuture.laws.snapshot import snapshot_round_trip
 from nearfuture.laws.state import partition_free_state
@@ -24,13 +24,13 @@ ALL: tuple[Law, ...] = (
     any_partition,
     partition_free_state,
     prefill_then_step,
-    rows_are_strangers,
-    padding_is_nothing,
+    rows_are_independent,
+    padding_is_ignored,
     snapshot_round_trip,
     emission_schedule,
     declared_is_measured,
     gradients_agree,
-    reset_is_fresh,
+    reset_equals_new_stream,
     any_dtype_and_device,
 )
 """Laws 1 to 11, in order. The twelfth says that they can fail; the tests of this package prove it

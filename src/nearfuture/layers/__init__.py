@@ -5,6 +5,7 @@ from nearfuture.layers.cell import GRU, LSTM, RNN
 from nearfuture.layers.container import Residual, Serial
 from nearfuture.layers.contract import Pointwise, StreamingLayer
 from nearfuture.layers.convolution import Convolution, Convolution2d, Stack
+from nearfuture.layers.final_state import final_state
 from nearfuture.layers.lookahead import Lookahead
 from nearfuture.layers.normalization import (
     CumulativeLayerNorm,
@@ -14,7 +15,6 @@ from nearfuture.layers.normalization import (
 )
 from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.state import Device, DType, State
-from nearfuture.layers.summary import summary
 from nearfuture.layers.torch_weights import from_torch, to_torch
 from nearfuture.layers.windowed import Windowed
 
@@ -40,7 +40,7 @@ __all__ = [
     "State",
     "StreamingLayer",
     "Windowed",
+    "final_state",
     "from_torch",
-    "summary",
     "to_torch",
 ]

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 
 from nearfuture.error import NearfutureError
 from nearfuture.layers.validation import check_batch
-from nearfuture.text import SUM_TOLERANCE, counted, frames_needed
+from nearfuture.text import SUM_TOLERANCE, frames_needed, plural
 
 
 def unreachable(target: Sequence[int], frames: int) -> str | None:
@@ -31,8 +31,8 @@ shorter transcript or a smaller stride'
     if frames >= needed:
         return None
     return (
-        f"{counted(frames, 'frame')} cannot spell {counted(len(target), 'symbol')} with "
-        f"{counted(needed - len(target), 'repeat')}, which need {needed}; use a longer recording, "
+        f"{plural(frames, 'frame')} cannot spell {plural(len(target), 'symbol')} with "
+        f"{plural(needed - len(target), 'repeat')}, which need {needed}; use a longer recording, "
         f"a shorter transcript or a smaller stride"
     )
 
@@ -97,7 +97,7 @@ need 5; use a longer recording, a shorter transcript or a smaller stride
     for what, many in (("targets", targets), ("names", counts if names is None else names)):
         if len(many) != len(counts):
             raise NearfutureError(
-                f"there are {len(many)} {what} for {counted(len(counts), 'row')}: each row has one",
+                f"there are {len(many)} {what} for {plural(len(counts), 'row')}: each row has one",
                 parameter=what,
             )
     if names is None:

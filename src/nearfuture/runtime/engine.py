@@ -45,7 +45,7 @@ class Engine:
 
     Raises:
         NotStreamable: for a bidirectional bundle.
-        UnsupportedPrecision: for a precision whose rows are no strangers on this processor.
+        UnsupportedPrecision: for a precision whose rows change each other on this processor.
         NearfutureError: for a precision that the bundle does not have, and where ONNX Runtime
             cannot load a graph.
     """
@@ -172,13 +172,13 @@ def choose_precision(bundle: Bundle, precision: str) -> str:
     available = ", ".join((FLOAT32, *manifest.precisions))
     command = f"nearfuture quantize {shlex.quote(bundle.source)} --precision {precision}"
     if manifest.kind != "streaming":
-        way_out = "only streaming models have others"
+        remedy = "only streaming models have others"
     elif Path(bundle.source) == bundle.folder:
-        way_out = f"add it with: {command}"
+        remedy = f"add it with: {command}"
     else:  # it came with this package, or from a zip file, and stays as it is
-        way_out = f"make a copy that has it with: {command} --to FOLDER"
+        remedy = f"make a copy that has it with: {command} --to FOLDER"
     raise NearfutureError(
-        f"{manifest.name} has no graphs in {precision!r}, only in {available}: {way_out}",
+        f"{manifest.name} has no graphs in {precision!r}, only in {available}: {remedy}",
         code="unsupported",
         parameter="precision",
     )

@@ -2,7 +2,7 @@
 
 An ONNX file is a protocol buffer: a message is a row of fields, each a key (number and wire type)
 and a payload. Only the path from the model down to its tensors is followed; everything else is
-skipped. A graph from a stranger must be asked this before it is loaded.
+skipped. Check an untrusted graph for this before loading it.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, values: Any) -> Manifest:
-        """Invert `to_json`, for values that may come from a stranger.
+        """Invert `to_json`, for untrusted values.
 
         Raises:
             NearfutureError: for a newer schema, naming both, and for anything missing or wrong.

@@ -58,7 +58,7 @@ class Precision:
 
     @classmethod
     def from_json(cls, name: str, values: dict[str, Any]) -> Precision:
-        """Invert `to_json`, for values that may come from a stranger.
+        """Invert `to_json`, for untrusted values.
 
         Raises:
             KeyError, TypeError, ValueError: for anything missing or wrong.

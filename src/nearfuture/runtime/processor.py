@@ -1,7 +1,7 @@
 """Which low precisions keep rows independent on this processor.
 
 ONNX Runtime has other kernels for other processors. One that sums a lone row in another order than
-the same row of a batch breaks the law that rows are strangers, and only a run shows that. So one
+the same row of a batch breaks the law that rows are independent, and only a run shows that. So one
 product for each low precision is run, `rows.onnx`: rows alone, then beside others, bit for bit.
 
 Shapes: `B` rows, `K` features in.

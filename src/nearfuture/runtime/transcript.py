@@ -9,11 +9,11 @@ from itertools import takewhile
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import Detokenizer, Greedy, GreedyState, Token, Word
+from nearfuture.decoding import Detokenizer, GreedyDecoder, GreedyState, Token, Word
 from nearfuture.runtime.manifest import Manifest
 from nearfuture.text import BLANK
 
-_GREEDY = Greedy()
+_GREEDY = GreedyDecoder()
 
 _HEAD_OFFSET_MS = 200.0
 """How far apart two heads write the same character, at most."""

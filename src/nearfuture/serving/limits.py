@@ -20,19 +20,20 @@ class ServerLimits:
     Attributes:
         max_streams: Streams open at once, over all models and protocols.
         max_connections: Requests and websockets at once, over all ports.
-        max_idle_sockets: Sockets without a request; one more closes the oldest.
+        max_idle_sockets: Sockets without a request; beyond it the oldest is closed.
         max_stream_s: Audio in one stream, and life of one connection, in seconds.
         max_message_bytes: Size of one message on a websocket.
         max_file_bytes: Size of one uploaded recording.
         max_upload_s: Audio in one uploaded recording, however few bytes it has, in seconds.
-        max_waiting_s: Audio of one stream that waits to be computed, in seconds, 1 at least; beyond
-            it the server stops reading from that client.
-        max_unread: Finished utterances that a client has not read; likewise.
+        max_waiting_s: Queued audio of one stream, in seconds, at least 1; beyond it the
+            server stops reading from that client.
+        max_unread: Finished utterances that a client has not read; beyond it the server stops
+            reading from that client.
         headers_s: Seconds until a new or idle socket must have sent the headers of a request.
-        idle_s: Seconds without a message from a client, or without a client taking one.
-        drain_s: Seconds from SIGTERM to the end of the process: streams go on meanwhile, and then
-            get their last text.
-        final_results_s: Seconds of those for the last results of streams that are cut off.
+        idle_s: Seconds without a message from a client, or without progress of one to it.
+        drain_s: Seconds from SIGTERM to the end of the process; streams continue until then, and
+            then get their last text.
+        final_results_s: How many of the drain seconds are for the last results of open streams.
 
     Raises:
         NearfutureError: for a limit that is not a positive number, and for less that may wait.

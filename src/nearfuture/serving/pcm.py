@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.audio import AudioError
-from nearfuture.audio.limits import MOST_CHANNELS
+from nearfuture.audio.limits import MAX_CHANNELS
 from nearfuture.audio.pcm import WIDTHS, Samples, as_float, decode_pcm
 from nearfuture.audio.signature import kind, undecided
-from nearfuture.audio.wav import MOST_CHUNKS, WavHeader, wav_header
+from nearfuture.audio.wav import MAX_CHUNKS, WavHeader, wav_header
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.json_fields import as_rate, brief
 
@@ -199,9 +199,9 @@ class PcmReader:
             if name == b"RIFF" and self._buffer[8:12] == b"WAVE":
                 return True
             self._chunks += 1
-            if self._chunks > MOST_CHUNKS:
+            if self._chunks > MAX_CHUNKS:
                 raise RequestError(
-                    "bad_audio", f"the WAV has more than {MOST_CHUNKS} chunks behind its samples"
+                    "bad_audio", f"the WAV has more than {MAX_CHUNKS} chunks behind its samples"
                 )
             if not all(32 <= byte < 127 for byte in name):
                 size = 1 << 62  # no chunk: its kind and its end are unknown
@@ -213,11 +213,11 @@ def _is_text(data: bytes) -> bool:
 
 
 def _format(header: WavHeader) -> _PcmFormat:
-    if header.encoding is None or not 1 <= header.channels <= MOST_CHANNELS:
+    if header.encoding is None or not 1 <= header.channels <= MAX_CHANNELS:
         raise RequestError(
             "bad_audio",
             f"the WAV has format {header.tag} with {header.bits} bits and {header.channels} "
-            f"channels: PCM of 8 to 32 bits, float, A-law or mu-law of 1 to {MOST_CHANNELS} "
+            f"channels: PCM of 8 to 32 bits, float, A-law or mu-law of 1 to {MAX_CHANNELS} "
             f"channels is wanted",
         )
     rate = as_rate(header.rate, code="bad_audio")

@@ -1,6 +1,5 @@
 """Text: vocabularies, normalisation, error rates, subtitles and other formats with times."""
 
-from nearfuture.text.counting import counted
 from nearfuture.text.error_rate import (
     ErrorRate,
     Pair,
@@ -10,8 +9,9 @@ from nearfuture.text.error_rate import (
 )
 from nearfuture.text.joining import join_utterances
 from nearfuture.text.normalization import normalise
+from nearfuture.text.plural import plural
 from nearfuture.text.subtitles import Cue, cues, srt, vtt
-from nearfuture.text.timed import Timed, ctm, textgrid, timed_json
+from nearfuture.text.timed import TimedText, ctm, textgrid, timed_json
 from nearfuture.text.vocabulary import BLANK, SUM_TOLERANCE, Vocabulary, frames_needed
 
 __all__ = [
@@ -20,16 +20,16 @@ __all__ = [
     "Cue",
     "ErrorRate",
     "Pair",
-    "Timed",
+    "TimedText",
     "Vocabulary",
     "character_errors",
-    "counted",
     "ctm",
     "cues",
     "edit_alignment",
     "frames_needed",
     "join_utterances",
     "normalise",
+    "plural",
     "srt",
     "textgrid",
     "timed_json",

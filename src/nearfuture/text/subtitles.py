@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from nearfuture.text.timed import Timed
+from nearfuture.text.timed import TimedText
 
 CUE_PAUSE_MS = 800.0
 MAX_CUE_MS = 7000.0
@@ -18,11 +18,11 @@ MAX_CUE_CHARACTERS = 84
 class Cue:
     """The words that are shown at once, at least one.
 
-    >>> Cue((Timed("two", 80.0, 200.0, 0.9), Timed("ten", 240.0, 400.0, 0.8))).text
+    >>> Cue((TimedText("two", 80.0, 200.0, 0.9), TimedText("ten", 240.0, 400.0, 0.8))).text
     'two ten'
     """
 
-    words: tuple[Timed, ...]
+    words: tuple[TimedText, ...]
 
     @property
     def text(self) -> str:
@@ -40,17 +40,17 @@ class Cue:
         return self.words[-1].end_ms
 
 
-def cues(words: Iterable[Timed]) -> Iterator[Cue]:
+def cues(words: Iterable[TimedText]) -> Iterator[Cue]:
     """Divide words into cues: at pauses of 0.8 s, and so that none exceeds 7 s or 84 characters.
 
     Every word is in exactly one cue, in order; a word that is longer than all that is alone. A cue
     comes as soon as the word behind it is known.
 
-    >>> [cue.text for cue in cues([Timed("a", 0, 100, 1.0), Timed("b", 200, 300, 1.0),
-    ...                            Timed("c", 1100, 1200, 1.0)])]
+    >>> [cue.text for cue in cues([TimedText("a", 0, 100, 1.0), TimedText("b", 200, 300, 1.0),
+    ...                            TimedText("c", 1100, 1200, 1.0)])]
     ['a b', 'c']
     """
-    shown: list[Timed] = []
+    shown: list[TimedText] = []
     for word in words:
         if shown and _breaks(shown, word):
             yield Cue(tuple(shown))
@@ -60,20 +60,20 @@ def cues(words: Iterable[Timed]) -> Iterator[Cue]:
         yield Cue(tuple(shown))
 
 
-def srt(words: Iterable[Timed]) -> Iterator[str]:
+def srt(words: Iterable[TimedText]) -> Iterator[str]:
     r"""Yield the words as SubRip: numbered cues, milliseconds behind a comma.
 
-    >>> "".join(srt([Timed("seven", 367.5, 3661002.0, 1.0)]))
+    >>> "".join(srt([TimedText("seven", 367.5, 3661002.0, 1.0)]))
     '1\n00:00:00,368 --> 01:01:01,002\nseven\n\n'
     """
     for number, cue in enumerate(cues(words), 1):
         yield f"{number}\n{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}\n{cue.text}\n\n"
 
 
-def vtt(words: Iterable[Timed]) -> Iterator[str]:
+def vtt(words: Iterable[TimedText]) -> Iterator[str]:
     r"""Yield the words as WebVTT: a header, milliseconds behind a point, `&` and `<` as entities.
 
-    >>> "".join(vtt([Timed("r&b", 0.0, 500.0, 1.0)]))
+    >>> "".join(vtt([TimedText("r&b", 0.0, 500.0, 1.0)]))
     'WEBVTT\n\n00:00:00.000 --> 00:00:00.500\nr&amp;b\n\n'
     """
     yield "WEBVTT\n\n"
@@ -82,7 +82,7 @@ def vtt(words: Iterable[Timed]) -> Iterator[str]:
         yield f"{times}\n{escape(cue.text, quote=False)}\n\n"
 
 
-def _breaks(shown: Sequence[Timed], word: Timed) -> bool:
+def _breaks(shown: Sequence[TimedText], word: TimedText) -> bool:
     characters = sum(len(other.text) + 1 for other in shown) + len(word.text)
     return (
         word.start_ms - shown[-1].end_ms >= CUE_PAUSE_MS

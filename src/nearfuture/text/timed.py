@@ -8,7 +8,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Timed:
+class TimedText:
     """Text with a place in the audio: a word, a character.
 
     Args:
@@ -24,10 +24,10 @@ class Timed:
     confidence: float
 
 
-def timed_json(timed: Timed) -> dict[str, Any]:
+def timed_json(timed: TimedText) -> dict[str, Any]:
     """Return text with its times as plain values for JSON.
 
-    >>> timed_json(Timed(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
+    >>> timed_json(TimedText(text="zero", start_ms=347.54, end_ms=527.5, confidence=0.98765))
     {'text': 'zero', 'start_ms': 347.5, 'end_ms': 527.5, 'confidence': 0.9877}
     """
     return {
@@ -38,7 +38,7 @@ def timed_json(timed: Timed) -> dict[str, Any]:
     }
 
 
-def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[str]:
+def ctm(words: Iterable[TimedText], *, name: str, channel: str = "1") -> Iterator[str]:
     r"""Yield the words in NIST's form: `file channel start duration word confidence`.
 
     White space separates the fields, so that in the name it becomes an underscore.
@@ -50,7 +50,7 @@ def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[st
 
     Source: NIST SCTK, ctm format; seconds.
 
-    >>> word = Timed(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
+    >>> word = TimedText(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
     >>> next(ctm([word], name="call 7"))
     'call_7 1 0.3475 0.1800 zero 0.9800\n'
     """
@@ -62,7 +62,7 @@ def ctm(words: Iterable[Timed], *, name: str, channel: str = "1") -> Iterator[st
         )
 
 
-def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str:
+def textgrid(tiers: Mapping[str, Sequence[TimedText]], *, duration_ms: float) -> str:
     """Return interval tiers in Praat's long text form.
 
     An interval tier has no holes: between the words lie intervals without text.
@@ -73,7 +73,7 @@ def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str
 
     Source: Praat manual, "TextGrid file formats"; seconds.
 
-    >>> word = Timed(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
+    >>> word = TimedText(text="zero", start_ms=347.5, end_ms=527.5, confidence=0.98)
     >>> print(textgrid({"words": [word]}, duration_ms=800.0))  # doctest: +ELLIPSIS
     File type = "ooTextFile"
     Object class = "TextGrid"
@@ -117,7 +117,7 @@ def textgrid(tiers: Mapping[str, Sequence[Timed]], *, duration_ms: float) -> str
     return "\n".join(lines) + "\n"
 
 
-def _intervals(words: Sequence[Timed], end_ms: float) -> Iterator[tuple[float, float, str]]:
+def _intervals(words: Sequence[TimedText], end_ms: float) -> Iterator[tuple[float, float, str]]:
     at = 0.0
     for word in words:
         if word.start_ms > at:

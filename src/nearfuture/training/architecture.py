@@ -19,8 +19,8 @@ def model_names(options: ArchitectureOptions) -> tuple[str, ...]:
     """The models to train, the teacher first."""
     if options.models != "both":
         return (options.models,)
-    if options.begin_with is not None:
-        return (Bundle.open(options.begin_with).manifest.kind,)
+    if options.init_from is not None:
+        return (Bundle.open(options.init_from).manifest.kind,)
     return (BIDIRECTIONAL,) if options.preset == _RESEARCH else (BIDIRECTIONAL, STREAMING)
 
 
@@ -39,7 +39,7 @@ def architectures(
             write the symbols or is not what is asked for.
     """
     names = model_names(options)
-    if options.begin_with is not None:
+    if options.init_from is not None:
         config = _of_bundle(options, names, symbols)
     else:
         config = PRESETS[options.preset or "small"](symbols=symbols)
@@ -72,11 +72,11 @@ def architectures(
 def _of_bundle(
     options: ArchitectureOptions, names: tuple[str, ...], symbols: tuple[str, ...]
 ) -> RecognizerConfig:
-    source = options.begin_with
+    source = options.init_from
     assert source is not None
     if options.preset is not None:
         raise NearfutureError(
-            f"`begin_with={source}` has a size of its own: leave `preset` out",
+            f"`init_from={source}` has a size of its own: leave `preset` out",
             code="conflict",
             parameter="preset",
         )
@@ -96,7 +96,7 @@ def _of_bundle(
         if asked is not None and asked != own:
             raise NearfutureError(
                 f"the model of {source} has `{name}` {own} and keeps it: leave `{name}` out, or "
-                f"`begin_with` to begin afresh",
+                f"`init_from` to begin afresh",
                 code="conflict",
                 parameter=name,
             )
@@ -104,8 +104,8 @@ def _of_bundle(
         raise NearfutureError(
             f"the texts have characters that {source} cannot write, "
             f"{' '.join(map(repr, unknown))}; it writes {''.join(config.symbols)!r}. Spell them "
-            f"with those, or leave `begin_with` out to begin afresh",
+            f"with those, or leave `init_from` out to begin afresh",
             code="unsupported",
-            parameter="begin_with",
+            parameter="init_from",
         )
     return config

@@ -77,7 +77,7 @@ def recognizer_of(source: str | Path) -> Recognizer:
             f"{source} cannot be trained on: it holds no {WEIGHTS}; where its training is still at "
             f"hand, nearfuture export makes a bundle that does",
             code="unsupported",
-            parameter="begin_with",
+            parameter="init_from",
         )
     model = Recognizer(bundle.manifest.architecture)
     try:

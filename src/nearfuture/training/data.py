@@ -22,14 +22,14 @@ from nearfuture.data import (
 )
 from nearfuture.error import NearfutureError
 from nearfuture.model import Recognizer
-from nearfuture.text import counted
+from nearfuture.text import plural
 from nearfuture.training.data_split import DataSplit, split_sources
 from nearfuture.training.distributed import Group
 from nearfuture.training.options import DataOptions
 from nearfuture.training.progress import ProgressEvent
 from nearfuture.training.validation import validate
 
-_MOST_VALIDATED = 200  # recordings
+_MAX_VALIDATED = 200  # recordings
 _SHOWN = 3  # reasons in a message
 _AUGMENTATION_CORPORA = {"noise": "noises", "rir": "rooms"}
 
@@ -120,7 +120,7 @@ def load_split(
         cut_filter=cut_filter,
         environment=AcousticEnvironment.load(rate),
     )
-    few = split.dev[:: math.ceil(len(split.dev) / _MOST_VALIDATED)]
+    few = split.dev[:: math.ceil(len(split.dev) / _MAX_VALIDATED)]
     validation, missing = load_utterances(few if group.is_main else (), rate)
     if group.any(group.is_main and not validation):  # all processes end
         reasons = "; ".join(map(str, missing[:_SHOWN]))
@@ -130,7 +130,7 @@ def load_split(
             code="not_found",
             parameter="data",
         )
-    number = counted(len(validation), "recording")
+    number = plural(len(validation), "recording")
     if len(few) < len(split.dev):
         number = f"{len(validation)} of {len(split.dev)} recordings"
     return TrainingData(
@@ -158,7 +158,7 @@ def _rate_note(split: DataSplit, rate: int) -> str:
     higher = sum(own > rate for own in rates)
     note = f"sampling rate of the models: {rate} Hz"
     if higher:
-        note += f"; {higher} of {counted(len(rates), 'recording')} have more, up to {max(rates)} Hz"
+        note += f"; {higher} of {plural(len(rates), 'recording')} have more, up to {max(rates)} Hz"
     return note
 
 

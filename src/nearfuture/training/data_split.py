@@ -12,11 +12,11 @@ from nearfuture.data import CorpusReport, Cut, CutFilter, Skipped, assign_splits
 from nearfuture.data.check import UNUSED
 from nearfuture.data.split import SplitBy
 from nearfuture.error import NearfutureError
-from nearfuture.text import Vocabulary, counted
+from nearfuture.text import Vocabulary, plural
 
 _DEV_SHARES = (0.05, 0.06, 0.08, 0.1, 0.13, 0.16, 0.2)  # of the audio, until they are enough
 _LEAST_DEV = 20  # recordings, of ten times as many
-_MOST_DEV = 0.2  # of the recordings
+_MAX_DEV = 0.2  # of the recordings
 _SHOWN = 3  # names in a note
 
 
@@ -132,7 +132,7 @@ def split_sources(
 def _note(report: CorpusReport, names: Sequence[str], what: str) -> str:
     """Say what becomes of recordings of a source, with the first names."""
     shown = ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-    return f"{report.path}: {counted(len(names), 'recording')} {what}: {report.short(shown)}"
+    return f"{report.path}: {plural(len(names), 'recording')} {what}: {report.short(shown)}"
 
 
 def _reasons(reports: Sequence[CorpusReport], skipped: Sequence[Skipped]) -> str:
@@ -164,9 +164,9 @@ def _set_aside(cuts: Sequence[Cut], seed: int, why: str) -> tuple[list[Cut], lis
             dev = [cut for cut in split if cut.split == "dev"]
             if len(dev) >= least:
                 break
-        if way == "random" or len(dev) <= _MOST_DEV * len(cuts):
+        if way == "random" or len(dev) <= _MAX_DEV * len(cuts):
             break
     train = [cut for cut in split if cut.split == "train"]
-    speakers = counted(len({cut.speaker for cut in dev}), "speaker")
+    speakers = plural(len({cut.speaker for cut in dev}), "speaker")
     who = f"of {speakers}" if way == "speaker" else "at random"
     return train, dev, f"set aside {who}, since {why}"

@@ -47,10 +47,10 @@ class DataOptions:
     Attributes:
         data: Your own recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines),
             a Kaldi directory or a Lhotse manifest. The split "train" is trained on, the split "dev"
-            is for validation; without it, about 5 % are set aside. May be given several times: all
-            sources are trained on, and the first that has a "dev" is for validation.
+            is for validation; without it, about 5 % are set aside. May be repeated: all sources
+            are trained on, and the first that has a "dev" is for validation.
         batch_seconds: Seconds of audio in a step's batch, padding included.
-        longest: Skip recordings longer than so many seconds, by name.
+        longest: Skip recordings longer than so many seconds, and report them.
     """
 
     data: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
@@ -64,19 +64,18 @@ class ArchitectureOptions:
     """Which models are trained.
 
     Attributes:
-        preset: Size of the models, small unless given. The research model of Deep Speech 2 is
+        preset: Size of the models; by default small. The research model of Deep Speech 2 is
             bidirectional and has no streaming version.
-        begin_with: A bundle whose model is trained on instead, alone, with its own size, rate,
-            heads and characters: fine-tuning.
-        rate: Sampling rate of the models in Hz, the preset's own unless given; recordings are
-            resampled.
+        init_from: Fine-tune the model of this bundle instead, with its own size, rate, heads and
+            characters.
+        rate: Sampling rate of the models in Hz, by default the preset's; recordings are resampled.
         heads: Frames of lookahead of the streaming model's heads between commas, such as 0,4,8,19;
-            the preset's own unless given.
-        models: Which of the two to train.
+            by default the preset's.
+        models: Which of the two models to train.
     """
 
     preset: Preset | None = None
-    begin_with: Annotated[str | None, Parameter(name="--from")] = None
+    init_from: Annotated[str | None, Parameter(name="--from")] = None
     rate: int | None = None
     heads: Annotated[
         tuple[int, ...] | None, Parameter(converter=_head_frames, n_tokens=1, negative="")
@@ -90,11 +89,12 @@ class ScheduleOptions:
     """How long a training goes on, and how its learning rates change.
 
     Attributes:
-        steps: Training steps of each model; 6000 unless there are epochs. A training may be resumed
-            with more or fewer; the learning rate then follows the new number.
-        epochs: Passes over the recordings instead.
+        steps: Training steps of each model; by default 6000. A training may be resumed with more or
+            fewer; the learning rate then follows the new number.
+        epochs: Passes over the recordings, instead of a number of steps.
         warmup: Steps over which the learning rate rises.
-        decay: How it falls to 0 afterwards: linearly, along half a cosine, or not at all.
+        decay: How the learning rate falls to 0 afterwards: linearly, along half a cosine, or not at
+            all.
         save_every: Steps between checkpoints.
         validate_every: Steps between validations.
         report_every: Steps between records of the history and of TensorBoard.
@@ -121,7 +121,7 @@ class ScheduleOptions:
 
     @property
     def total_steps(self) -> int:
-        """The steps in all, where epochs do not decide."""
+        """The total number of steps, unless epochs determine it."""
         return _STEPS if self.steps is None else self.steps
 
     def scaled(self, steps: int) -> ScheduleOptions:
@@ -136,7 +136,7 @@ class ScheduleOptions:
         )
 
     def lr_scale(self, step: int) -> float:
-        """The factor by which a step's learning rates are below their greatest values.
+        """The factor between a step's learning rates and their peaks.
 
         >>> ScheduleOptions(steps=1000, warmup=100).lr_scale(550)
         0.5
@@ -156,15 +156,15 @@ class ScheduleOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class OptimizerOptions:
-    """How gradients become steps.
+    """Optimisers and their learning rates.
 
     Attributes:
-        learning_rate: The greatest one, after the warm-up; 0.002 unless given, 0.0005 for
+        learning_rate: Peak learning rate, after the warm-up; by default 0.002, or 0.0005 for
             fine-tuning.
-        muon_lr: The greatest one of the encoder's matrices, which Muon moves; 0.003 unless given,
-            1.5 times `learning_rate` for fine-tuning. With 0 AdamW moves them as well.
-        weight_decay: AdamW's, for all parameters.
-        clip: The greatest norm of the gradient.
+        muon_lr: Peak learning rate of the encoder's matrices, which Muon optimises; by default
+            0.003, or 1.5 times `learning_rate` for fine-tuning. With 0 AdamW optimises them too.
+        weight_decay: Weight decay of AdamW, for all parameters.
+        clip: Largest norm of the gradient.
     """
 
     learning_rate: float | None = None
@@ -183,7 +183,7 @@ class OptimizerOptions:
 
     @property
     def rates(self) -> tuple[float, float]:
-        """The greatest learning rates of AdamW and of Muon."""
+        """The peak learning rates of AdamW and of Muon."""
         return (
             _LEARNING_RATE if self.learning_rate is None else self.learning_rate,
             _MUON_LR if self.muon_lr is None else self.muon_lr,
@@ -204,11 +204,12 @@ class DistillationOptions:
 
     Attributes:
         distill: How much the streaming model learns from the bidirectional one in the same folder:
-            weight of their divergence in nats per frame; 0 for not at all. 3 where both are
-            trained, unless given.
-        shifts: Frames by which heads follow the bidirectional model later, such as 0:3,4:1.
+            weight of their divergence in nats per frame; 0 for not at all. By default 3 if both
+            are trained.
+        shifts: Frames by which the targets from the bidirectional model are delayed for a head,
+            such as 0:3,4:1.
         delay_penalty: Weight of the divergence of each frame from the next, in nats per frame,
-            which draws the symbols of the streaming model to earlier frames.
+            which moves the symbols of the streaming model to earlier frames.
     """
 
     distill: float | None = None
@@ -254,9 +255,9 @@ class SpecAugmentOptions:
 
     Attributes:
         bands: Number of bands.
-        band_bins: Their greatest width.
+        band_bins: Largest width of a band, in bins.
         gaps: Number of gaps.
-        gap_frames: Their greatest length; none is longer than a fifth of its row, rounded up.
+        gap_frames: Largest length of a gap; none is longer than a fifth of its row, rounded up.
     """
 
     bands: int = 1
@@ -271,10 +272,10 @@ class HardwareOptions:
     """How a step is computed.
 
     Attributes:
-        bfloat16: Multiply the encoder's matrices in bfloat16, for machines that are faster so;
+        bfloat16: Multiply the encoder's matrices in bfloat16, on hardware where this is faster;
             losses stay in float32.
-        threads: Threads of each process: 1 unless given here or by OMP_NUM_THREADS. Processes use
-            cores better.
+        threads: Threads of each process; by default OMP_NUM_THREADS, or else 1. More processes use
+            cores better than more threads.
     """
 
     bfloat16: Annotated[bool, Parameter(negative="", show_default=False)] = False
@@ -300,11 +301,11 @@ class HardwareOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """How a training goes.
+    """How models are trained.
 
     Attributes:
-        schedule: How long.
-        optimizer: How gradients become steps.
+        schedule: How long to train.
+        optimizer: Optimisers and their learning rates.
         regularise: Train with SpecAugment and dropout. A training that is too short to overfit is
             better without.
         augmentation: What SpecAugment blanks out.
@@ -315,7 +316,7 @@ class TrainingOptions:
         checkpoint_metric: The validation metric by which the best model is kept, the lower the
             better.
         hardware: How a step is computed.
-        seed: Everything random follows from it.
+        seed: Seed of everything random.
 
     Raises:
         NearfutureError: A value is outside its range.

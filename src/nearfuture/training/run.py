@@ -150,7 +150,7 @@ def _completed(
     return dataclasses.replace(
         options,
         schedule=schedule.scaled(steps),
-        optimizer=optimizer if model.begin_with is None else optimizer.fine_tuning(),
+        optimizer=optimizer if model.init_from is None else optimizer.fine_tuning(),
         distillation=options.distillation.resolved(both=both),
     )
 
@@ -171,10 +171,10 @@ def _trainer(
         teacher, _ = load_model(folder.parent / BIDIRECTIONAL / BEST)
     torch.manual_seed(options.seed)
     model = Recognizer(config)
-    if model_options.begin_with is not None:
-        pretrained = recognizer_of(model_options.begin_with)
+    if model_options.init_from is not None:
+        pretrained = recognizer_of(model_options.init_from)
         model.load_state_dict(pretrained.state_dict())
-        about = {**data.about, "begin_with": fingerprint(pretrained)}
+        about = {**data.about, "init_from": fingerprint(pretrained)}
         data = dataclasses.replace(data, about=about)
     elif teacher is not None:
         initialise_from_teacher(model, teacher)

@@ -44,7 +44,7 @@ from nearfuture.audit.setup import Setup
 _MOVE_ONLY = {"reshape", "view", "transpose", "permute", "flatten", "unflatten", "contiguous", "t"}
 """Operations that change where values lie in memory, frames or not: none of them mixes any."""
 
-_MOST_PHASES = 8
+_MAX_PHASES = 8
 """Places within a stride from which the future is replaced."""
 
 
@@ -77,7 +77,7 @@ class Attribution:
             middle: the last input frame of an output in the middle of those that look so far.
         """
         setup, frames = self.setup, len(self.setup.base)
-        phases = range(min(math.ceil(setup.stride), _MOST_PHASES))
+        phases = range(min(math.ceil(setup.stride), _MAX_PHASES))
         late = [min(frames * 3 // 4 + phase, frames - 1) for phase in phases]
         early = [int(setup.own(output + 1)[output]) + 1, frames // 4]
         culprits: list[Culprit] = []

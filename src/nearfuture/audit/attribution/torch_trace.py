@@ -11,7 +11,7 @@ from typing import Any
 from nearfuture.audit.adapters import TorchAdapter
 from nearfuture.audit.attribution.operation import Array, Operation
 
-_MOST_VALUES = 1 << 26
+_MAX_VALUES = 1 << 26
 """Larger arrays are not kept: the model would be too large to trace."""
 
 
@@ -34,7 +34,7 @@ def trace_torch(
     def values(parts: Any) -> tuple[Array, ...]:
         arrays = []
         for part in _tensors(parts, torch):
-            if part.numel() > _MOST_VALUES or part.layout is not torch.strided:
+            if part.numel() > _MAX_VALUES or part.layout is not torch.strided:
                 continue
             key = (id(part), part._version)
             if key not in recorded:

@@ -20,7 +20,7 @@ from nearfuture.error import NotStreamable
 
 Array = NDArray[Any]
 
-_MOST_SIZES = 8
+_MAX_SIZES = 8
 """Accepted sizes that are tried alone."""
 
 _CHECKED = "whether streaming in chunks equals one call"
@@ -98,7 +98,7 @@ def _partitions(frames: int, steps: StreamingSteps, seed: int) -> list[list[int]
     sizes = steps.sizes
     rules: list[Iterator[int]]
     if sizes:
-        rules = [itertools.repeat(size) for size in sizes[:_MOST_SIZES]]
+        rules = [itertools.repeat(size) for size in sizes[:_MAX_SIZES]]
         rules += [itertools.cycle(sizes), itertools.cycle(reversed(sizes))]
         rules += [iter(lambda: int(rng.choice(sizes)), 0) for _ in range(2)]
     else:

@@ -1,17 +1,17 @@
 """Which inputs an output depends on, measured by replacing input frames."""
 
 from nearfuture.audit.probing.experiment import smallest_experiment
-from nearfuture.audit.probing.matrix import dependency_matrix, frames_ahead, last_seen
+from nearfuture.audit.probing.matrix import dependency_matrix, frames_ahead, last_dependency
 from nearfuture.audit.probing.probes import Probes
-from nearfuture.audit.probing.search import FarthestLook, extrapolate, farthest_look
+from nearfuture.audit.probing.search import FarthestDependency, extrapolate, farthest_dependency
 
 __all__ = [
-    "FarthestLook",
+    "FarthestDependency",
     "Probes",
     "dependency_matrix",
     "extrapolate",
-    "farthest_look",
+    "farthest_dependency",
     "frames_ahead",
-    "last_seen",
+    "last_dependency",
     "smallest_experiment",
 ]

@@ -90,13 +90,15 @@ def frames_ahead(matrix: Array, own: Array, observed: int = 0) -> Array:
     """Return (U,): how far after its own frame each output depends on frames not observed."""
     counted = matrix.copy()
     counted[:, :observed] = False
-    return np.asarray(np.maximum(np.where(counted.any(axis=1), last_seen(counted), own) - own, 0))
+    return np.asarray(
+        np.maximum(np.where(counted.any(axis=1), last_dependency(counted), own) - own, 0)
+    )
 
 
-def last_seen(matrix: Array) -> Array:
+def last_dependency(matrix: Array) -> Array:
     """Return (U,): the last input frame that each output depends on; -1 for none.
 
-    >>> last_seen(np.array([[True, True, False], [False, False, False]])).tolist()
+    >>> last_dependency(np.array([[True, True, False], [False, False, False]])).tolist()
     [1, -1]
     """
     last = matrix.shape[1] - 1 - matrix[:, ::-1].argmax(axis=1)
@@ -167,7 +169,7 @@ class _Probing:
         self, matrix: Array, kinds: Sequence[str], floor: float
     ) -> list[tuple[str, int, Array]]:
         """Return kinds, cuts, and the outputs that change after a cut against the matrix."""
-        last = last_seen(matrix)
+        last = last_dependency(matrix)
         cuts = np.unique(np.linspace(1, self.length - 1, _CUTS).round().astype(int))
         tried = [(kind, int(cut)) for kind in kinds for cut in cuts]
         beyond = []

@@ -28,7 +28,7 @@ _ENOUGH_FRAMES = 256
 
 
 @dataclass(frozen=True)
-class FarthestLook:
+class FarthestDependency:
     """The dependency that reaches farthest ahead.
 
     Attributes:
@@ -54,7 +54,7 @@ class FarthestLook:
     undecided: tuple[int, int] | None = None
 
 
-def farthest_look(setup: Setup, base: Array) -> FarthestLook:
+def farthest_dependency(setup: Setup, base: Array) -> FarthestDependency:
     """Find the farthest lookahead of any output by bisection.
 
     Every call replaces everything from each of a few frames on, which shows for every output
@@ -90,7 +90,7 @@ def farthest_look(setup: Setup, base: Array) -> FarthestLook:
     return replace(look, fades=continues is None)
 
 
-def extrapolate(setup: Setup, look: FarthestLook, limit: float) -> tuple[float, bool]:
+def extrapolate(setup: Setup, look: FarthestDependency, limit: float) -> tuple[float, bool]:
     """Return the lookahead at any length: inf where it grows with the sequence.
 
     Longer and longer sequences are tried: at least twice as long, 256 frames, and long enough to
@@ -114,10 +114,10 @@ def extrapolate(setup: Setup, look: FarthestLook, limit: float) -> tuple[float, 
     while len(base) < enough or grew:
         base = setup.longer(base)
         rng = np.random.default_rng(len(base))
-        answers: list[FarthestLook] = []
+        answers: list[FarthestDependency] = []
         for values in (base, rng.permutation(base), rng.permutation(base)):
             try:
-                answers.append(farthest_look(setup, values))
+                answers.append(farthest_dependency(setup, values))
             except CannotRun:
                 return (math.inf, False) if look.touches_end else (seen, True)
             if answers[-1].touches_end:
@@ -167,7 +167,7 @@ class _Search:
         self.scale = largest(self.base)
         self.tiny = ROUNDING * epsilon(self.base) * self.scale
 
-    def run(self, kind: str, floor: float = 0.0) -> FarthestLook:
+    def run(self, kind: str, floor: float = 0.0) -> FarthestDependency:
         """Search with one kind of probe; changes below so many units of rounding do not count."""
         last, outputs = self.frames - 1, self.base.shape[1]
         known = _Intervals(np.minimum(self.own, last), np.full(outputs, last), np.zeros(outputs))
@@ -187,7 +187,7 @@ class _Search:
             if not tried or (settled and int((known.low - self.own).max()) <= farthest):
                 break
         alike = known.low - self.own == known.low[examined] - self.own[examined]
-        return FarthestLook(
+        return FarthestDependency(
             frames=farthest,
             output=examined,
             last=int(known.low[examined]),

@@ -27,7 +27,7 @@ from nearfuture.audit.render.cells import (
 from nearfuture.audit.render.plain import runs
 from nearfuture.audit.report import Report
 
-_MOST_RUNS = 50_000
+_MAX_RUNS = 50_000
 """A picture of more pieces is drawn coarser, so that a browser can show it."""
 
 _MARKED_FROM = 400
@@ -46,8 +46,8 @@ def figure(report: Report) -> str:
     """
     assert report.matrix is not None
     kinds = cells(report)
-    fine = _pieces(kinds) <= _MOST_RUNS
-    while _pieces(kinds) > _MOST_RUNS:
+    fine = _pieces(kinds) <= _MAX_RUNS
+    while _pieces(kinds) > _MAX_RUNS:
         kinds = pooled(kinds, math.ceil(kinds.shape[0] / 2), math.ceil(kinds.shape[1] / 2))
     U, T, stride = report.output_frames, report.input_frames, float(report.stride)
     width, tallest = (min(max(n * _CELL_PX, _SMALLEST_PX), _LARGEST_PX) for n in (T, U))

@@ -27,7 +27,7 @@ from nearfuture.error import MissingDependency, NearfutureError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_MOST_CELLS = 400
+_MAX_CELLS = 400
 """Of an axis: a cell smaller than a pixel would be lost."""
 
 _NOW, _WHITE = "#101418", "#ffffff"
@@ -66,7 +66,7 @@ def plot(report: Report, axes: Axes | None = None) -> Axes:
         axes = pyplot.subplots(figsize=(6, 6), layout="constrained")[1]
     palette = ListedColormap([_WHITE, COLOURS[PAST], COLOURS[FUTURE], COLOURS[BEYOND]])
     axes.imshow(
-        pooled(kinds, min(U, _MOST_CELLS), min(T, _MOST_CELLS)),
+        pooled(kinds, min(U, _MAX_CELLS), min(T, _MAX_CELLS)),
         cmap=palette,
         vmin=NOTHING,
         vmax=BEYOND,

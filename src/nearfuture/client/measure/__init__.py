@@ -2,11 +2,11 @@
 
 from nearfuture.client.measure.recording import ReferenceRecording
 from nearfuture.client.measure.report import as_json, notes, table
-from nearfuture.client.measure.run import FIGURES, PlayedRecording, ServerMeasurement, measure
+from nearfuture.client.measure.run import METRICS, PlayedRecording, ServerMeasurement, measure
 from nearfuture.client.measure.speech import read_word_times
 
 __all__ = [
-    "FIGURES",
+    "METRICS",
     "PlayedRecording",
     "ReferenceRecording",
     "ServerMeasurement",

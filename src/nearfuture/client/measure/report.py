@@ -10,7 +10,7 @@ from typing import Any
 from rich.table import Table
 
 from nearfuture.client.measure.distribution import Distribution
-from nearfuture.client.measure.run import FIGURES, PlayedRecording, ServerMeasurement
+from nearfuture.client.measure.run import METRICS, PlayedRecording, ServerMeasurement
 
 
 def table(measurement: ServerMeasurement, *, title: str) -> Table:
@@ -19,8 +19,8 @@ def table(measurement: ServerMeasurement, *, title: str) -> Table:
     rows.add_column("ms")
     for column in ("p50", "p90", "p99", "max", "values"):
         rows.add_column(column, justify="right")
-    for name, values in measurement.figures().items():
-        what = f"{name}: [dim]{FIGURES[name]}[/]"
+    for name, values in measurement.metrics().items():
+        what = f"{name}: [dim]{METRICS[name]}[/]"
         if values is None:
             rows.add_row(what, *["–"] * 5)
         else:
@@ -119,7 +119,7 @@ def as_json(measurement: ServerMeasurement, about: Mapping[str, Any]) -> dict[st
         "chunk_ms": measurement.chunk_ms,
         "complete": len(measurement.complete),
         "failures": dict(measurement.failures),
-        "ms": {name: _rounded(values) for name, values in measurement.figures().items()},
+        "ms": {name: _rounded(values) for name, values in measurement.metrics().items()},
         "words": None
         if errors is None
         else {
@@ -156,7 +156,7 @@ def _recording(played: PlayedRecording) -> dict[str, Any]:
         "text": played.timeline.text,
         "revised": played.timeline.revised,
         "ms": {
-            name: _rounded(Distribution.of(values)) for name, values in played.figures().items()
+            name: _rounded(Distribution.of(values)) for name, values in played.metrics().items()
         },
     }
 

@@ -22,7 +22,7 @@ from nearfuture.text import edit_alignment
 RETRY_S = 0.5  # after a failure: a server that refuses is not stormed
 STAGGER_S = 1.0  # connections begin within so long: people do not begin to speak all at once
 
-FIGURES = {
+METRICS = {
     "connect": "address → server ready for audio",
     "first token": "start of speech → first text",
     "partial lag": "sound spoken → text that covers it",
@@ -58,13 +58,13 @@ class PlayedRecording:
     timeline: CaptionTimeline
     failure: str = ""
 
-    def figures(self) -> dict[str, list[float]]:
-        """Return the values in ms of each of `FIGURES`; none of those that are not known.
+    def metrics(self) -> dict[str, list[float]]:
+        """Return the values in ms of each of `METRICS`; none of those that are not known.
 
-        >>> list(FIGURES)[:3]
+        >>> list(METRICS)[:3]
         ['connect', 'first token', 'partial lag']
         """
-        values: dict[str, list[float]] = {name: [] for name in FIGURES}
+        values: dict[str, list[float]] = {name: [] for name in METRICS}
         if self.timing is None:
             return values
         timeline, speech = self.timeline, self.recording.speech
@@ -89,7 +89,7 @@ class PlayedRecording:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ServerMeasurement:
-    """Everything that was played, and its figures.
+    """Everything that was played, and its metrics.
 
     Attributes:
         played: in the order in which they ended.
@@ -109,12 +109,12 @@ class ServerMeasurement:
         """How often each reason ended a recording too early."""
         return Counter(played.failure for played in self.played if played.failure)
 
-    def figures(self) -> dict[str, Distribution | None]:
-        """Return the distribution of each of `FIGURES`, None where nothing is known."""
-        figures = [played.figures() for played in self.played]
+    def metrics(self) -> dict[str, Distribution | None]:
+        """Return the distribution of each of `METRICS`, None where nothing is known."""
+        metrics = [played.metrics() for played in self.played]
         return {
-            name: Distribution.of([value for values in figures for value in values[name]])
-            for name in FIGURES
+            name: Distribution.of([value for values in metrics for value in values[name]])
+            for name in METRICS
         }
 
     @property
@@ -225,7 +225,7 @@ async def _play(
     timeline = CaptionTimeline()
     connect_s, failure = 0.0, ""
     timing: Timing | None = None
-    streaming = StreamOptions(chunk_ms=options.chunk_ms, patience_s=options.patience_s)
+    streaming = StreamOptions(chunk_ms=options.chunk_ms, finish_timeout_s=options.finish_timeout_s)
     try:
         async with connect() as opened:
             connect_s = clock() - begin

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nearfuture.data.corpora.location import MANIFEST, corpus_folder
 from nearfuture.data.cut import Cut
 from nearfuture.error import NearfutureError
-from nearfuture.text import counted
+from nearfuture.text import plural
 
 Samples = NDArray[np.float32]
 
@@ -66,7 +66,7 @@ def corpus_contents(name: str) -> str:
             raise NearfutureError(
                 f"cannot read {path}: {error.strerror}", code="not_found"
             ) from error
-    return f"{counted(len(paths), 'recording')} ({digest.hexdigest()[:12]})" if paths else "none"
+    return f"{plural(len(paths), 'recording')} ({digest.hexdigest()[:12]})" if paths else "none"
 
 
 def _paths(name: str) -> list[Path]:

@@ -44,17 +44,17 @@ class Batches(Protocol):
         """The utterances of a step: those of one rank among so many."""
 
 
-def share(batch: Sequence[T], rank: int, world_size: int) -> list[tuple[int, T]]:
-    """One rank's share of a global batch, each with its position in that batch.
+def shard(batch: Sequence[T], rank: int, world_size: int) -> list[tuple[int, T]]:
+    """Return one rank's shard of a global batch: its items with their positions in that batch.
 
     Whatever is random about an utterance has to follow from its position, not from its rank.
 
     Raises:
         NearfutureError: for a rank that does not exist.
 
-    >>> share("abcde", 1, 2)
+    >>> shard("abcde", 1, 2)
     [(1, 'b'), (3, 'd')]
-    >>> share("a", 1, 2)
+    >>> shard("a", 1, 2)
     []
     """
     if not 0 <= rank < world_size:

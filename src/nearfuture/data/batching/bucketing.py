@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.data.augmentation import AcousticEnvironment, Augmentation
-from nearfuture.data.batching.batch import Batch, share
+from nearfuture.data.batching.batch import Batch, shard
 from nearfuture.data.batching.cache import AudioCache
 from nearfuture.data.batching.prefetcher import Prefetcher
 from nearfuture.data.cut import Cut, CutError, Skipped, Utterance
@@ -158,7 +158,7 @@ class BucketingBatches:
     def _make(self, step: int, rank: int, world_size: int) -> Batch:
         epoch, indices = self._epoch_and_indices(step)
         utterances, skipped = [], []
-        for position, index in share(indices, rank, world_size):
+        for position, index in shard(indices, rank, world_size):
             try:
                 utterance = self._loaded(index)
             except CutError as error:

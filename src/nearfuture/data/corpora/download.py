@@ -49,7 +49,7 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
         raise NearfutureError(f"{url} is no address to fetch from: it begins with http or https")
     if path.is_file():
         return
-    way_out = (
+    remedy = (
         f"give another place with `mirror`, or put {path.name} into {path.parent} by hand and "
         f"run the same command"
     )
@@ -65,7 +65,7 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
             error.close()
             raise NearfutureError(
                 f"{host} does not give {url} (HTTP {error.code}, {error.reason}): it may have "
-                f"moved; {way_out}",
+                f"moved; {remedy}",
                 code="not_found",
             ) from error
         except (OSError, http.client.HTTPException) as error:
@@ -74,7 +74,7 @@ def download(url: str, path: Path, *, progress: Progress | None = None) -> None:
             if not reached or received == 0:
                 reason = getattr(error, "reason", error)
                 raise NearfutureError(
-                    f"cannot reach {host} ({reason}): is there a network? {way_out}",
+                    f"cannot reach {host} ({reason}): is there a network? {remedy}",
                     code="unavailable",
                 ) from error
             retries = 0 if received > before else retries + 1

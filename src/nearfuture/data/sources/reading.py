@@ -22,7 +22,7 @@ def read_source(path: Path, *, speaker_folders: bool = False) -> Source:
       `sentence`), perhaps `speaker`, `split`, `start`, `duration` in seconds;
     - NeMo's JSON lines: `audio_filepath`, `text`, perhaps `offset` and `duration`;
     - a Kaldi directory: `wav.scp`, `text`, perhaps `segments` and `utt2spk`, or a folder of these;
-    - a manifest of Lhotse: cuts, or a folder with recordings and supervisions (needs lhotse);
+    - a Lhotse manifest: cuts, or a folder with recordings and supervisions (needs lhotse);
     - a folder that holds one of these lists, or a corpus that `nearfuture data import` wrote.
 
     Text is UTF-8, with or without a byte order mark, with any line ends; it is normalised (Hangul
@@ -47,8 +47,8 @@ def read_source(path: Path, *, speaker_folders: bool = False) -> Source:
         _read_file(path, builder)
     else:
         raise NearfutureError(
-            f"there is no {path}: name a folder of recordings, or a list of them (CSV, TSV, JSON "
-            f"lines, or a manifest of Lhotse)",
+            f"there is no file or folder {path}: name a folder of recordings, or a list of "
+            f"them (CSV, TSV, JSON lines, or a Lhotse manifest)",
             code="not_found",
             parameter="path",
         )
@@ -56,7 +56,7 @@ def read_source(path: Path, *, speaker_folders: bool = False) -> Source:
     if not source.cuts and not source.skipped:
         raise NearfutureError(
             f"{path} lists no recordings: a source is a folder of audio and text files, a CSV or "
-            f"TSV file, NeMo's JSON lines, a Kaldi directory or a manifest of Lhotse",
+            f"TSV file, NeMo's JSON lines, a Kaldi directory or a Lhotse manifest",
             code="not_found",
             parameter="path",
         )

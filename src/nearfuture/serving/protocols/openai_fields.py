@@ -21,13 +21,13 @@ _OPENAI_MODELS = ("whisper-", "gpt-")
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*")
 
 
-def not_offered(parameter: str, value: object, way_out: str) -> RequestError:
+def not_offered(parameter: str, value: object, remedy: str) -> RequestError:
     """Return the error for a value that OpenAI's API has and this server has not.
 
     >>> str(not_offered("temperature", 1, "send 0"))
     'temperature 1 is not offered: send 0'
     """
-    message = f"{parameter} {brief(value)} is not offered: {way_out}"
+    message = f"{parameter} {brief(value)} is not offered: {remedy}"
     return RequestError("unsupported_value", message, parameter)
 
 

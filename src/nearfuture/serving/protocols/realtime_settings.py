@@ -84,8 +84,8 @@ class RealtimeSettings:
             encoding = _encoding_beta(fields.get("input_audio_format"))
             return self._with(fields, encoding, path, "input_audio_transcription")
         if isinstance(session, dict) and session.get("type", "transcription") != "transcription":
-            way_out = "this server transcribes, and speaks to nobody; say 'transcription'"
-            raise not_offered("session.type", session["type"], way_out)
+            remedy = "this server transcribes, and speaks to nobody; say 'transcription'"
+            raise not_offered("session.type", session["type"], remedy)
         defaults: dict[str, tuple[object, ...]] = {"include": ([],)}
         fields = read_object(session, "session", read=_READ_SESSION, defaults=defaults)
         audio = read_object(
@@ -162,8 +162,8 @@ def _encoding_ga(value: object) -> str | None:
     encoding = _one_of(fields.get("type"), _GA, f"{path}.type")
     rate = fields.get("rate")
     if rate not in (None, RATES[encoding]):
-        way_out = f"{_GA[encoding]} has {RATES[encoding]} here; /stream takes any rate"
-        raise not_offered(f"{path}.rate", rate, way_out)
+        remedy = f"{_GA[encoding]} has {RATES[encoding]} here; /stream takes any rate"
+        raise not_offered(f"{path}.rate", rate, remedy)
     return encoding
 
 
@@ -183,11 +183,11 @@ def _silence_ms(value: object, path: str) -> int | None:
         return None
     kind = value.get("type", "server_vad") if isinstance(value, dict) else "server_vad"
     if kind != "server_vad":
-        way_out = (
+        remedy = (
             "use 'server_vad', which waits for a pause of silence_duration_ms, or null and commit "
             "by yourself"
         )
-        raise not_offered(f"{path}.type", kind, way_out)
+        raise not_offered(f"{path}.type", kind, remedy)
     fields = read_object(value, path, read=("type", "silence_duration_ms"), defaults=_DEFAULT_TURNS)
     silence = fields.get("silence_duration_ms")
     if silence is None:

@@ -137,5 +137,5 @@ def _refuse_temperature(value: str | None) -> None:
     except ValueError:
         temperature = math.nan
     if temperature != 0:
-        way_out = "the text is always the most probable one; send 0, or leave it out"
-        raise not_offered("temperature", value, way_out)
+        remedy = "the text is always the most probable one; send 0, or leave it out"
+        raise not_offered("temperature", value, remedy)

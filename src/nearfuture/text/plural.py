@@ -1,12 +1,12 @@
-"""Counts with their nouns, for messages."""
+"""Numbers with their nouns, for messages."""
 
 from __future__ import annotations
 
 
-def counted(number: int, thing: str) -> str:
+def plural(number: int, thing: str) -> str:
     """Return a number with its noun, whose plural ends with s.
 
-    >>> counted(1, "frame"), counted(0, "recording")
+    >>> plural(1, "frame"), plural(0, "recording")
     ('1 frame', '0 recordings')
     """
     return f"{number} {thing}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""The summary of a sequence in one vector, as a many-to-one head reads it."""
+"""The final state of recurrent layers, as a many-to-one output layer reads it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from nearfuture.layers.recurrent import Recurrent
 from nearfuture.layers.torch_weights import sharing_torch
 
 
-def summary(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> Tensor:
-    """The state after the whole sequence, in each direction, of the last recurrent layer.
+def final_state(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> Tensor:
+    """Return the state after the whole sequence, in each direction, of the last recurrent layer.
 
     One direction: the output at each row's last frame. Two: the forward direction's at its last
     frame and the backward one's at the first, which has read everything; merged as the layer
@@ -37,7 +37,7 @@ def summary(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> T
     >>> x, n = torch.randn(2, 5, 3), torch.tensor([5, 2])
     >>> layer = Bidirectional(GRU(3, 4))
     >>> y, _ = layer(x, n)
-    >>> torch.equal(summary(layer, x, n)[1], torch.cat([y[1, 1, :4], y[1, 0, 4:]]))
+    >>> torch.equal(final_state(layer, x, n)[1], torch.cat([y[1, 1, :4], y[1, 0, 4:]]))
     True
     """
     if isinstance(layer, nn.RNNBase):
@@ -55,7 +55,7 @@ def summary(layer: StreamingLayer | nn.RNNBase, x: Tensor, lengths: Tensor) -> T
         both = [_last(y, lengths) for y in layer.directions(x, lengths)]
         return both[0] + both[1] if layer.merge == "sum" else torch.cat(both, dim=-1)
     raise NearfutureError(
-        f"{type(layer).__name__} has no last state: a summary is read from a recurrent layer, a "
+        f"{type(layer).__name__} has no final state: it is read from a recurrent layer, a "
         f"Bidirectional, or a Serial that ends in one",
         code="unsupported",
         parameter="layer",

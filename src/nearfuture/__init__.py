@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# ONNX Runtime from 1.29 tells Microsoft of every process and session, and keeps an identifier under
-# the home folder, unless this is set before it is loaded. Whoever wants that sets it to 0.
+# ONNX Runtime from 1.29 reports every process and session to Microsoft, and keeps an identifier
+# under the home folder, unless this is set before it is loaded. Set it to 0 to allow that.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = [

@@ -23,7 +23,7 @@ Code = Literal[
 
 
 class NearfutureError(ValueError):
-    """A user asked for something that cannot be done.
+    """An error that the caller can correct: in a value, a file or a set of options.
 
     Args:
         message: One line that names the value, the limit and the way out. It writes a parameter as

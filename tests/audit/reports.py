@@ -42,7 +42,7 @@ PLAIN = Report(
         "every input frame against every output frame",
         "whether the content of the padding changes anything",
         "whether rows of a batch are independent",
-        "whether equal calls give equal answers",
+        "whether equal calls give equal results",
     ),
     notes=(),
     seed=0,

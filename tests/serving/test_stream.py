@@ -244,8 +244,8 @@ def test_ping_is_answered_at_any_time(served: Served) -> None:
         ('{"type": "hello", "rate": 192001}', "invalid", 1002, "rate is 192001"),
         ('{"type": "hello", "encoding": "opus"}', "invalid", 1002, "'opus'"),
         ('{"type": "hello", "budget_ms": 40}', "out_of_range", 1002, "55 ms"),
-        ('{"type": "hello", "budget_ms": NaN}', "invalid", 1002, "a number is wanted"),
-        ('{"type": "hello", "budget_ms": "low"}', "invalid", 1002, "a number is wanted"),
+        ('{"type": "hello", "budget_ms": NaN}', "invalid", 1002, "a number is expected"),
+        ('{"type": "hello", "budget_ms": "low"}', "invalid", 1002, "a number is expected"),
         (
             '{"type": "hello", "model": "words"}',
             "model_not_found",

@@ -340,7 +340,7 @@ def refused(websocket: ClientConnection, code: int, reason: str) -> None:
         ('{"eof": 0}', 1003, "not understood"),
         ('{"eof": [1]}', 1003, "not understood"),
         ('{"start": 1}', 1003, "not understood"),
-        ('{"config": 16000}', 1002, "object is wanted"),
+        ('{"config": 16000}', 1002, "object is expected"),
         ('{"config": {"phrase_list": ["two"]}}', 1002, "phrase_list is not offered"),
         ('{"config": {"max_alternatives": "many"}}', 1002, "max_alternatives"),
         ('{"config": {"max_alternatives": -1}}', 1002, "max_alternatives"),

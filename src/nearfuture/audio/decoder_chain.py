@@ -52,7 +52,7 @@ def open_decoders(source: AudioInput, stack: ExitStack) -> list[ChainedDecoder]:
     head = source.file.read(LONGEST)
     if not head:
         raise AudioError(
-            f"{source.name} is empty (0 bytes): a WAV, FLAC, Ogg or MP3 file is wanted",
+            f"{source.name} is empty (0 bytes): a WAV, FLAC, Ogg or MP3 file is expected",
             code="invalid",
         )
     form = _form(source.file, head)

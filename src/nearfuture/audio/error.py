@@ -1,4 +1,4 @@
-"""What can be wrong with a recording."""
+"""Errors and damage of recordings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TruncatedAudioError(AudioError):
 
 @dataclass(frozen=True)
 class Damage:
-    """Why not all samples of a recording are there.
+    """The reason why samples of a recording are missing.
 
     Attributes:
         reason: What is wrong, as the rest of a sentence that begins with the name of the file.

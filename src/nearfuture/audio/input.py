@@ -15,7 +15,7 @@ from nearfuture.audio.error import AudioError
 from nearfuture.audio.window import Window
 
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
-"""What recordings are read from."""
+"""The kinds of object that recordings are read from."""
 
 
 @dataclass(frozen=True)

@@ -103,13 +103,13 @@ def as_mono(samples: ArrayLike) -> NDArray[np.float32]:
     array = np.asarray(samples)
     if array.ndim != 1:
         raise NearfutureError(
-            f"samples have shape {array.shape}: one channel, shape (samples,), is wanted; "
+            f"samples have shape {array.shape}: one channel, shape (samples,), is expected; "
             "average the channels first",
             parameter="samples",
         )
     if array.size and not np.issubdtype(array.dtype, np.floating):
         raise NearfutureError(
-            f"samples are {array.dtype}: floating point in [-1, 1] is wanted; divide int16 by "
+            f"samples are {array.dtype}: floating point in [-1, 1] is expected; divide int16 by "
             f"32768",
             parameter="samples",
         )

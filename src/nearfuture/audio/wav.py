@@ -43,7 +43,7 @@ class Chunk:
 
     @property
     def is_named(self) -> bool:
-        """Whether its name is ASCII, as every name is; samples are seldom."""
+        """Whether the chunk's name is ASCII, as all names are and samples seldom."""
         return all(32 <= byte < 127 for byte in self.name)
 
 
@@ -78,7 +78,7 @@ class WavHeader:
 
     @property
     def readable(self) -> bool:
-        """Whether its samples need no decoder."""
+        """Whether the samples are PCM that needs no decoder."""
         return self.encoding is not None and self.rate > 0 and self.channels > 0
 
 

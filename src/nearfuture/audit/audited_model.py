@@ -22,7 +22,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class ModelOutput:
-    """The answer of a model.
+    """The result of a model.
 
     Attributes:
         frames: (N, U, E).
@@ -115,7 +115,7 @@ class AuditedModel:
         """Run (N, T, …) in one call, or in as many as the number of rows requires.
 
         Raises:
-            CannotRun: where the model raises, or answers with something that has no frames.
+            CannotRun: where the model raises, or returns something that has no frames.
         """
         if self.rows is None or len(x) == self.rows:
             return self.read(self.call(x, lengths, seeded=seeded), len(x))
@@ -131,23 +131,23 @@ class AuditedModel:
         return ModelOutput(np.concatenate(frames), np.concatenate(counts) if counts else None)
 
     def call(self, x: Array, lengths: Sequence[int] | None, *, seeded: bool = True) -> Any:
-        """Call the model once with (N, T, …) and return its answer unchanged."""
+        """Call the model once with (N, T, …) and return its result unchanged."""
         positional, named = self.arguments(x, lengths)
         return self.adapter.call(positional, named, seed=self.spec.seed if seeded else None)
 
-    def select(self, answer: Any) -> Array:
-        """Return the part of an answer that counts, in the model's layout."""
-        part = select_output(answer, self.spec.output, self.adapter)
+    def select(self, result: Any) -> Array:
+        """Return the part of a result that counts, in the model's layout."""
+        part = select_output(result, self.spec.output, self.adapter)
         return self.adapter.to_numpy(part)
 
-    def read(self, answer: Any, rows: int) -> ModelOutput:
-        """Return the frames of an answer to so many rows."""
-        frames = self._frames(self.select(answer), rows)
-        return ModelOutput(frames, _output_lengths(answer, rows, self.adapter))
+    def read(self, result: Any, rows: int) -> ModelOutput:
+        """Return the frames of a result for so many rows."""
+        frames = self._frames(self.select(result), rows)
+        return ModelOutput(frames, _output_lengths(result, rows, self.adapter))
 
-    def frames_of(self, answer: Any) -> Array:
-        """Return the frames (U, E) of an answer to one row."""
-        frames: Array = self._frames(self.select(answer), 1)[0]
+    def frames_of(self, result: Any) -> Array:
+        """Return the frames (U, E) of a result for one row."""
+        frames: Array = self._frames(self.select(result), 1)[0]
         return frames
 
     def _frames(self, y: Array, rows: int) -> Array:
@@ -196,15 +196,15 @@ def axis_letters(axes: int, rows: int, time: int) -> str:
     )
 
 
-def select_output(answer: Any, output: int | str | None, adapter: Adapter) -> Any:
-    """Return an array from an answer that may be an array, a tuple, a mapping or an object."""
+def select_output(result: Any, output: int | str | None, adapter: Adapter) -> Any:
+    """Return an array from a result that may be an array, a tuple, a mapping or an object."""
     if output is not None:
         try:
-            part = getattr(answer, output, None) if isinstance(output, str) else None
-            part = answer[output] if part is None else part
+            part = getattr(result, output, None) if isinstance(output, str) else None
+            part = result[output] if part is None else part
         except (KeyError, IndexError, TypeError) as error:
             raise NearfutureError(
-                f"the model's answer has no `output` {output!r}",
+                f"the model has no `output` {output!r}",
                 code="not_found",
                 parameter="output",
             ) from error
@@ -213,28 +213,28 @@ def select_output(answer: Any, output: int | str | None, adapter: Adapter) -> An
                 f"`output` {output!r} is {type(part).__name__}, not an array", parameter="output"
             )
         return part
-    if adapter.is_array(answer):
-        return answer
-    if type(answer).__name__ == "PackedSequence":
+    if adapter.is_array(result):
+        return result
+    if type(result).__name__ == "PackedSequence":
         raise NearfutureError(
-            "the model answers with a PackedSequence; wrap it in a function that unpacks it "
+            "the model returns a PackedSequence; wrap it in a function that unpacks it "
             "(pad_packed_sequence) and returns (N, T, C)"
         )
-    parts: Any = answer.values() if isinstance(answer, Mapping) else answer
-    if isinstance(answer, Mapping | list | tuple):
+    parts: Any = result.values() if isinstance(result, Mapping) else result
+    if isinstance(result, Mapping | list | tuple):
         for part in parts:
             if adapter.is_array(part):
                 return part
     raise NearfutureError(
-        f"the model answers with {type(answer).__name__}, in which there is no array; wrap it in a "
+        f"the model returns {type(result).__name__}, in which there is no array; wrap it in a "
         f"function that returns one, or choose with `output`",
         parameter="output",
     )
 
 
-def _output_lengths(answer: Any, rows: int, adapter: Adapter) -> Array | None:
-    """Return the second part of an answer, where it has the form of the lengths of its rows."""
-    if not isinstance(answer, tuple | list) or len(answer) < 2 or not adapter.is_array(answer[1]):
+def _output_lengths(result: Any, rows: int, adapter: Adapter) -> Array | None:
+    """Return the second part of a result, where it has the form of the lengths of its rows."""
+    if not isinstance(result, tuple | list) or len(result) < 2 or not adapter.is_array(result[1]):
         return None
-    counts = adapter.to_numpy(answer[1])
+    counts = adapter.to_numpy(result[1])
     return counts if counts.dtype.kind in "iu" and counts.shape == (rows,) else None

@@ -22,7 +22,7 @@ _LONGEST_PERIOD = 32
 
 @dataclass(frozen=True)
 class Axes:
-    """What calls of other lengths showed.
+    """The axes of input and output, as calls of other lengths show them.
 
     Attributes:
         model: the model, with its output layout where that had to be found.
@@ -47,7 +47,7 @@ def find_axes(model: AuditedModel, base: Array, whole: Any) -> Axes:
     Args:
         model: the model.
         base: (T, …), the row that is probed.
-        whole: the model's answer to it.
+        whole: the model's result for it.
     """
     half = len(base) // 2
     tripped = ""
@@ -66,10 +66,10 @@ def find_axes(model: AuditedModel, base: Array, whole: Any) -> Axes:
     period = 0
     for candidate in _periods(len(base)):
         try:
-            answer = _call(model, base[: len(base) - candidate])
+            result = _call(model, base[: len(base) - candidate])
         except CannotRun:
             continue
-        period, shorter = candidate, answer if shorter is None else shorter
+        period, shorter = candidate, result if shorter is None else shorter
         break
     if shorter is None:
         note = f"it runs on {len(base)} frames only, so other lengths were not tried ({refused})"
@@ -97,8 +97,8 @@ def _periods(frames: int) -> Iterator[int]:
 
 
 def _output_layout(model: AuditedModel, whole: Any, shorter: Any) -> tuple[str, str]:
-    """Return the layout that two answers show, and how it was understood; "" where it is usual."""
-    before, after = (list(model.select(answer).shape) for answer in (whole, shorter))
+    """Return the layout that two results show, and how it was understood; "" where it is usual."""
+    before, after = (list(model.select(result).shape) for result in (whole, shorter))
     guess = model.output_layout(len(before))
     row_axis = guess.find("N")
     if model.spec.output_layout is not None or len(before) != len(after):

@@ -1,4 +1,4 @@
-"""How a model is called, which of its answers count, and what it has to keep."""
+"""How a model is called, which of its outputs count, and what it has to keep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Padding = Literal["right", "left"]
 
 
 class CallOptions(TypedDict, total=False):
-    """The keywords by which callers fill a `CallSpec`; its fields say what each one means."""
+    """The keyword arguments that fill a `CallSpec`, whose fields document them."""
 
     layout: str | None
     output: int | str | None
@@ -49,12 +49,12 @@ class AuditOptions(CallOptions, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class CallSpec:
-    """How a model is called, and which part of its answer counts.
+    """The call of a model, and the output that is audited.
 
     Attributes:
         layout: a letter for every axis of the input: `N` rows, `T` time, any other for features.
             Without `N` the model takes one sequence at a time. None: NTC, or as the model says.
-        output: which part of the answer: an index or a key; None: its first array. For a bundle,
+        output: which of its outputs: an index or a key; None: the first array. For a bundle,
             the lookahead of a head in frames.
         output_layout: the axes of the output; without `T` it is one output for the sequence. None:
             those of the input.
@@ -132,7 +132,7 @@ class CallSpec:
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyLimit:
-    """How far ahead a model may look.
+    """The largest lookahead that a model may have.
 
     Attributes:
         frame_ms: milliseconds per input frame; 1000 / rate for samples.

@@ -1,4 +1,4 @@
-"""Two answers compared: bit for bit after calls of one shape, else within rounding; and in words.
+"""Two outputs compared: bit for bit after calls of one shape, else within rounding; and in words.
 
 Shapes: `N` rows, `U` output frames, `E` values of an output frame.
 """
@@ -71,7 +71,7 @@ class Comparison:
 
     @property
     def differ(self) -> bool:
-        """Whether the two are not the same."""
+        """Whether the two outputs differ."""
         if self.got.shape != self.expected.shape:
             return True
         if self.exact:

@@ -50,7 +50,7 @@ def labels(
         inputs: (N, T) tokens or (N, T, C), a batch as in training.
         targets: (N, U) or (N, U, …), aligned with the outputs as the loss will see them.
         lengths: valid frames of each row.
-        where: (N, U) bool, where the loss counts; everywhere within the lengths unless given. For
+        where: (N, U) bool, where the loss counts; by default everywhere within the lengths. For
             a masked language model: where the input was erased. Targets of -100 or NaN never count.
         frame_ms: milliseconds per input frame.
         options: how the model is called, as for `audit.model`.

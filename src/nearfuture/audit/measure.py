@@ -146,7 +146,7 @@ def _whole_matrix(setup: Setup, limit: float) -> Measurement:
 
 
 def _is_uniform(ahead: Array, own: Array, frames: int) -> bool:
-    """Whether half of the outputs that could look as far as the farthest do, and these are many."""
+    """Whether half of the outputs that could have the largest lookahead have it, and are many."""
     could = own + ahead.max() < frames
     farthest = int((ahead[could] == ahead.max()).sum())
     return farthest >= _MANY and 2 * farthest >= int(could.sum())

@@ -22,7 +22,7 @@ def check_others(setup: Setup, limit: LatencyLimit, *, repeatable: bool) -> Chec
     Args:
         setup: the model.
         limit: how far ahead it may look.
-        repeatable: equal calls give equal answers, so that padding can be compared.
+        repeatable: equal calls give equal results, so that padding can be compared.
     """
     others = setup.others
     findings = []

@@ -1,4 +1,4 @@
-"""All arrays of an answer: each one that has frames is audited, by name.
+"""All arrays of a result: each one that has frames is audited, by name.
 
 Shapes: `N` rows, `U` output frames, `E` values of an output frame.
 """
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class OutputPart:
-    """One array of an answer that has an axis of time.
+    """One array of a result that has an axis of time.
 
     Attributes:
         path: the keys and indices that lead to it.
@@ -40,14 +40,14 @@ class OutputPart:
 
     @property
     def name(self) -> str:
-        """Its path in words, such as hidden.0."""
+        """The path of the array in the result, such as hidden.0."""
         return ".".join(map(str, self.path))
 
-    def frames_of(self, answer: Any, adapter: Adapter) -> Array:
-        """Return (N, U, E) of an answer."""
+    def frames_of(self, result: Any, adapter: Adapter) -> Array:
+        """Return (N, U, E) of a result."""
         for key in self.path:
-            answer = answer[key]
-        y = adapter.to_numpy(answer)
+            result = result[key]
+        y = adapter.to_numpy(result)
         if self.rows < 0:
             y = np.moveaxis(y, self.time, 0)[None]
         else:
@@ -57,7 +57,7 @@ class OutputPart:
 
 @dataclass(frozen=True)
 class OtherOutputs:
-    """What an answer holds besides the array that was audited first.
+    """The arrays of a result besides the one that was audited first.
 
     Attributes:
         parts: arrays with an axis of time.
@@ -71,17 +71,17 @@ class OtherOutputs:
 
 
 def other_outputs(model: AuditedModel, whole: Any, shorter: Any) -> OtherOutputs:
-    """Find the arrays of an answer that have frames, by an answer to a shorter sequence.
+    """Find the arrays of a result that have frames, by a result for a shorter sequence.
 
     Args:
         model: the model.
-        whole: its answer to copies of the row.
-        shorter: its answer to copies of a shorter one; their number may differ.
+        whole: its result for copies of the row.
+        shorter: its result for copies of a shorter one; their number may differ.
     """
     if model.spec.output is not None:
         return OtherOutputs()
     adapter = model.adapter
-    rows = [_row_count(model, answer) for answer in (whole, shorter)]
+    rows = [_row_count(model, result) for result in (whole, shorter)]
     leaves = dict(_leaves(shorter, adapter))
     main = select_output(whole, None, adapter)
     parts, unread, notes = [], [], []
@@ -107,21 +107,21 @@ def other_outputs(model: AuditedModel, whole: Any, shorter: Any) -> OtherOutputs
     return OtherOutputs(tuple(parts), tuple(unread), tuple(notes))
 
 
-def _row_count(model: AuditedModel, answer: Any) -> int:
-    y = model.select(answer)
+def _row_count(model: AuditedModel, result: Any) -> int:
+    y = model.select(result)
     layout = model.output_layout(y.ndim)
     return int(y.shape[layout.index("N")]) if "N" in layout else 1
 
 
-def _leaves(answer: Any, adapter: Adapter) -> Iterator[tuple[tuple[int | str, ...], Any]]:
-    """Yield the paths and values of the arrays in an answer, and of packed sequences."""
-    if adapter.is_array(answer) or type(answer).__name__ == "PackedSequence":
-        yield (), answer
-    elif isinstance(answer, Mapping):
-        for key, value in answer.items():
+def _leaves(result: Any, adapter: Adapter) -> Iterator[tuple[tuple[int | str, ...], Any]]:
+    """Yield the paths and values of the arrays in a result, and of packed sequences."""
+    if adapter.is_array(result) or type(result).__name__ == "PackedSequence":
+        yield (), result
+    elif isinstance(result, Mapping):
+        for key, value in result.items():
             yield from (((key, *path), leaf) for path, leaf in _leaves(value, adapter))
-    elif isinstance(answer, list | tuple):
-        for index, value in enumerate(answer):
+    elif isinstance(result, list | tuple):
+        for index, value in enumerate(result):
             yield from (((index, *path), leaf) for path, leaf in _leaves(value, adapter))
 
 
@@ -149,7 +149,7 @@ def _part(
 
 
 class SelectedOutputs(Adapter):
-    """A model that answers with some of its outputs, side by side: (N, U, ΣE).
+    """A model that returns some of its outputs, side by side: (N, U, ΣE).
 
     Args:
         adapter: the model.
@@ -163,21 +163,21 @@ class SelectedOutputs(Adapter):
 
     def call(self, positional: list[Array], named: Mapping[str, Any], *, seed: int | None) -> Any:
         """Call the model and select its outputs."""
-        answer = self.adapter.call(positional, named, seed=seed)
+        result = self.adapter.call(positional, named, seed=seed)
         try:
-            frames = [part.frames_of(answer, self.adapter) for part in self.parts]
+            frames = [part.frames_of(result, self.adapter) for part in self.parts]
         except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise CannotRun(f"{self.name} answers in another form: {error}") from error
+            raise CannotRun(f"{self.name} returns another form: {error}") from error
         if len({each.shape[1] for each in frames}) > 1:
             raise CannotRun(f"outputs of {self.name} have other lengths now")
         return np.concatenate(frames, axis=2)
 
     def reset_each_call(self) -> Adapter | None:
-        """As of the model."""
+        """Delegate to the model."""
         return self._selecting(self.adapter.reset_each_call())
 
     def in_precision(self, precision: Precision) -> Adapter | None:
-        """As of the model."""
+        """Delegate to the model."""
         return self._selecting(self.adapter.in_precision(precision))
 
     def _selecting(self, adapter: Adapter | None) -> Adapter | None:
@@ -185,6 +185,6 @@ class SelectedOutputs(Adapter):
 
 
 def selecting(model: AuditedModel, parts: Sequence[OutputPart]) -> AuditedModel:
-    """Return a model that answers with these outputs."""
+    """Return a model that returns these outputs."""
     spec = replace(model.spec, output_layout="NTC")
     return replace(model, adapter=SelectedOutputs(model.adapter, parts), spec=spec)

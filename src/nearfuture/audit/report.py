@@ -33,7 +33,7 @@ Severity = Literal["broken", "undecided", "notice"]
 
 @dataclass(frozen=True, kw_only=True)
 class Culprit:
-    """The operation by which something enters that should not.
+    """The operation through which a forbidden dependency enters.
 
     Attributes:
         where: a submodule's path, such as `encoder.3.norm`, a node of an ONNX graph, or "" where
@@ -52,7 +52,7 @@ class Culprit:
 
     @property
     def place(self) -> tuple[str, str, str | None]:
-        """What identifies an operation, however far it looks."""
+        """The identity of an operation, whatever its lookahead."""
         return self.where, self.operation, self.source
 
     def __str__(self) -> str:

@@ -90,9 +90,9 @@ def model(
 
 
 def lookahead(fn: Any, example: Any, **options: Unpack[CallOptions]) -> float:
-    """Measure how many input frames ahead a model looks, and nothing else: about `log T` calls.
+    """Measure the lookahead of a model in input frames, and nothing else: about `log T` calls.
 
-    Whole futures are replaced, and the interval in which the answer lies is bisected, so it is
+    Whole futures are replaced, and the interval in which the result lies is bisected, so it is
     exact for the output that is seen to look farthest; `model` measures every output.
 
     Args:
@@ -122,7 +122,7 @@ def lookahead(fn: Any, example: Any, **options: Unpack[CallOptions]) -> float:
 def assert_lookahead(
     fn: Any, example: Any, *, lengths: Sequence[int] | None = None, **options: Unpack[AuditOptions]
 ) -> None:
-    """Fail a test where a model looks farther ahead than it may, or leaks in any other way.
+    """Fail a test if a model's lookahead exceeds its limit, or if it leaks in another way.
 
     Args:
         fn: as for `model`.

@@ -30,7 +30,7 @@ from nearfuture.error import NearfutureError
 Array = NDArray[Any]
 
 TRIAL_ROWS = 8
-"""Copies of the row in the first call; the search for the lookahead compares with its answer."""
+"""Copies of the row in the first call; the search for the lookahead compares with its result."""
 
 _MAX_ROWS = 32
 _MAX_BYTES = 1 << 27
@@ -51,7 +51,7 @@ class Setup:
         rows: how many probes run together.
         timeless: there is one output for the whole sequence.
         period: lengths that differ by multiples of this many frames can be run; 0: no other can.
-        trial: (8, U, E), the answer to copies of the row.
+        trial: (8, U, E), the result for copies of the row.
         observed: how many input frames are known before any output is wanted.
         second_call_error: what the second call raised, where a first call with the same input
             works; "" otherwise.
@@ -220,7 +220,7 @@ def _first_calls(
     else:
         if not axes.period and trial.shape[1] != len(base):
             notes.append(
-                "if its outputs are one answer to the whole sequence, say so with an "
+                "if its outputs are one result for the whole sequence, say so with an "
                 "`output_layout` without T, such as NHC"
             )
         stride = measure_stride(model, base, trial.shape[1], axes.period)
@@ -335,12 +335,12 @@ def _first_answer(
         refused = error
     for rows in dict.fromkeys((len(example), 1)):
         try:
-            answer = model.call(np.stack([base] * rows), [len(base)] * rows)
+            result = model.call(np.stack([base] * rows), [len(base)] * rows)
         except CannotRun as error:
             refused = error
             continue
         notes.append(f"the model accepts batches of {rows} only, so probing is slower")
-        return replace(model, rows=rows), answer
+        return replace(model, rows=rows), result
     raise refused
 
 
@@ -366,7 +366,7 @@ def _checked_trial(frames: Array, adapter: Adapter, base: Array) -> Array:
         )
     if frames.dtype.kind == "f" and np.isnan(frames).any():
         raise NearfutureError(
-            f"{adapter.name} answers the example with NaN: where a mask hides every frame from "
+            f"{adapter.name} returns NaN for the example: where a mask hides every frame from "
             f"some frame, attention gives NaN; is a mask inverted?"
         )
     return frames

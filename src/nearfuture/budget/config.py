@@ -199,7 +199,7 @@ class RecognizerConfig:
         return links
 
     def frames_in(self, seconds: float) -> int:
-        """How many outputs a recording of so many seconds has when it is over.
+        """Return the number of outputs of a complete recording of so many seconds.
 
         >>> config = RecognizerConfig()  # a frame of 40 ms whose window is 15 ms longer
         >>> [config.frames_in(seconds) for seconds in (0.0, 0.054, 0.055, 0.5)]
@@ -217,7 +217,7 @@ class RecognizerConfig:
         resampler_ms: float = 0.0,
         quantum_wait_ms: float = 0.0,
     ) -> Latency:
-        """The itemised algorithmic latency of a head, see `algorithmic_latency`."""
+        """Return the itemised algorithmic latency of a head, see `algorithmic_latency`."""
         return algorithmic_latency(
             self.links(lookahead_frames),
             rate=self.features.rate,

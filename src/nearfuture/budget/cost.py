@@ -38,7 +38,7 @@ class Cost:
         )
 
     def times(self, frames: int) -> "Cost":
-        """The same layer, working `frames` times for each output frame of a slower one above.
+        """The cost of `frames` frames of this layer for each output frame of a slower one above.
 
         >>> Cost(parameters=10, flops_per_frame=20).times(4)
         Cost(parameters=10, flops_per_frame=80)

@@ -14,7 +14,7 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True, kw_only=True)
 class ReceptiveField:
-    """The input frames that one output of a layer looks at, and when outputs appear.
+    """The input frames that one output of a layer depends on, and when outputs appear.
 
     Output `t` looks at input frames `t * stride - left … t * stride + right`; with `block` > 1
     outputs come in groups of `block`, and `left` and `right` count from the first and the last
@@ -82,7 +82,7 @@ class ReceptiveField:
             )
 
     def emitted(self, n: int) -> int:
-        """How many outputs exist after `n` input frames while the stream is open."""
+        """The number of outputs after `n` input frames while the stream is open."""
         if self.chain:
             for link in self.chain:
                 n = link.emitted(n)
@@ -95,7 +95,7 @@ class ReceptiveField:
         return max(0, (n - 1 - right) // self.stride + 1)
 
     def total(self, n: int) -> int:
-        """How many outputs there are once the stream has closed after `n` input frames."""
+        """The number of outputs once the stream has closed after `n` input frames."""
         if self.chain:
             for link in self.chain:
                 n = link.total(n)
@@ -105,7 +105,7 @@ class ReceptiveField:
         return self.emitted(n)
 
     def needed(self, t: int) -> float:
-        """How many input frames must have arrived before output `t` exists in an open stream.
+        """The number of input frames after which output `t` exists in an open stream.
 
         The inverse of `emitted`: the smallest `n` with `emitted(n) > t`; `inf` if there is none.
 

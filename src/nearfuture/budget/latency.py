@@ -37,7 +37,7 @@ class LatencyItem:
 
 @dataclass(frozen=True)
 class Latency:
-    """How long after the audio of its own frame an output can exist, in ms, itemised.
+    """The time from the audio of an output's own frame to the output, in ms, itemised.
 
     Args:
         items: the causes; they add up.
@@ -58,7 +58,7 @@ class Latency:
 
     @property
     def mean_ms(self) -> float:
-        """The same from the *centre* of the frame, and with waits that vary at their average."""
+        """The latency from the *centre* of the frame, with the average of waits that vary."""
         return math.fsum(item.mean_ms for item in self.items) - self.frame_ms / 2
 
     def within(self, utterance_ms: float) -> float:
@@ -156,7 +156,7 @@ def algorithmic_latency(
 
 
 def _block_wait(name: str, fields: Sequence[ReceptiveField], frame_ms: float) -> LatencyItem:
-    """What groups add to the reach of a chain, at most and on average over one period."""
+    """The wait that groups add to a chain, at most and on average over one period."""
     chain = [link for field in fields for link in (field.chain or (field,))]
     composed = ReceptiveField()
     reach, period = 0.0, 1

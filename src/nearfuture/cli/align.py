@@ -29,7 +29,7 @@ Format = Literal["json", "ctm", "textgrid"]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ReferenceOptions:
-    """Where the texts are.
+    """The source of the transcripts.
 
     Attributes:
         text: The transcript, or a text file with it; for one recording.
@@ -44,7 +44,7 @@ class ReferenceOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class AlignmentOutput:
-    """Where alignments are written.
+    """The format and the destination of alignments.
 
     Attributes:
         form: "json" (one line per recording), "ctm" or "textgrid" (Praat); by default the format of
@@ -60,7 +60,7 @@ class AlignmentOutput:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SegmentOptions:
-    """How long recordings are cut into utterances, and which of them are dropped.
+    """Options for cutting long recordings into utterances.
 
     Attributes:
         silence_ms: With --segment: shortest silence to cut at, in ms; 300 by default.
@@ -106,9 +106,9 @@ def align(
 
     Args:
         files: The recordings; the text of a.wav is in a.txt beside it, unless --text names it.
-        reference: Where the texts are.
+        reference: The source of the transcripts.
         model: A bundled bidirectional model, or a bundle's folder or zip file.
-        output: Where alignments are written.
+        output: The format and the destination of alignments.
         segment: Cut the recordings in their silences instead, and write the segments whose text can
             be trusted to this folder: audio, manifest.tsv and dropped.tsv.
         cutting: How recordings are cut, and which segments are dropped.

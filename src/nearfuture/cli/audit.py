@@ -64,7 +64,7 @@ class InputFlags:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class CallFlags:
-    """How a model is called, and which of its outputs is audited.
+    """The call of a model, and the output that is audited.
 
     Attributes:
         frame_ms: Milliseconds of one input frame.

@@ -144,7 +144,7 @@ class Sizes:
 
 @dataclass(frozen=True, kw_only=True)
 class Price:
-    """What a model waits for and what it costs.
+    """The latencies and the cost of a model.
 
     Attributes:
         config: the model.

@@ -34,7 +34,7 @@ _STYLES = {
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SplitOptions:
-    """How recordings without splits are split.
+    """Options for splitting recordings that have no splits.
 
     Attributes:
         split_by: Hold recordings out from training, if the source has no splits: those of whole
@@ -53,7 +53,7 @@ class SplitOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ModelLimits:
-    """What the model to be trained requires of recordings.
+    """The limits of the model to be trained on recordings.
 
     Attributes:
         vocabulary: Characters that the model can write, "abc…", or a model: its name, its folder or

@@ -28,7 +28,7 @@ class EvaluationData:
 
     Args:
         data: Recordings with their texts: a folder, a list of them (CSV, TSV, JSON lines), a Kaldi
-            directory or a manifest of Lhotse.
+            directory or a Lhotse manifest.
         split: Only recordings of this split; by default those of "test", or of "dev" where there is
             no such split.
         limit: At most so many recordings, spread evenly over the data.
@@ -50,7 +50,7 @@ class EvaluationData:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class EvaluationOutput:
-    """What an evaluation writes besides its tables.
+    """The files that an evaluation writes besides its tables.
 
     Args:
         speakers: Also print the errors of each speaker.

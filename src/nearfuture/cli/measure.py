@@ -33,7 +33,7 @@ _Loader: TypeAlias = "tuple[str, Callable[[], tuple[Audio, str | None]]]"
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Which recordings to play.
+    """The recordings to play.
 
     Attributes:
         data: Recordings with their texts instead of files: a folder, a list of them (CSV, TSV, JSON
@@ -66,7 +66,7 @@ def measure(
         url: The server, such as ws://localhost:2700 or wss://host/v1/realtime.
         files: The recordings; the transcript of a.wav is in a.txt beside it, if that is there.
         server: How to talk to the server.
-        source: Which recordings to play.
+        source: The recordings to play.
         options: How to play them.
         json_file: Write all results to this file, the metrics and texts of each recording included.
     """

@@ -12,7 +12,7 @@ Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ModelOptions:
-    """Which model transcribes, and within which latency.
+    """The model that transcribes, and its latency budget.
 
     Attributes:
         model: A bundled model, or a bundle's folder or zip file.

@@ -32,7 +32,7 @@ def clock(seconds: float) -> str:
 
 
 class ReadingProgress:
-    """How much of each recording has been read; nothing where stderr is no terminal.
+    """A progress bar of reading recordings; nothing where stderr is no terminal.
 
     Args:
         recordings: How many recordings there are.

@@ -86,8 +86,8 @@ def _read_text(path: Path) -> str:
         return _normalised(path.read_text(encoding="utf-8-sig"), str(path))
     except OSError as error:
         raise NearfutureError(
-            f"cannot read the text {path}: {(error.strerror or 'error').lower()}; say what is said "
-            f"with `text`, or put a text file beside the recording",
+            f"cannot read the text {path}: {(error.strerror or 'error').lower()}; give the "
+            f"transcript with `text`, or put a text file beside the recording",
             code="not_found",
         ) from error
     except UnicodeDecodeError as error:

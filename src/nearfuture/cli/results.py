@@ -56,7 +56,7 @@ def choose_format(form: str | None, out: Path | None, formats: tuple[str, ...]) 
 
 
 class ResultFiles:
-    """Where the results of a command go; a context manager.
+    """The destination of a command's results; a context manager.
 
     A file is there when it is complete, and not before: what fails leaves nothing behind. Neither
     does a file for all recordings if none of them had a result.

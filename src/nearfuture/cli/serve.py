@@ -63,7 +63,7 @@ class RecognitionOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class NetworkOptions:
-    """Where the server listens.
+    """The addresses and the certificate of the server.
 
     Attributes:
         host: The address to listen on; 0.0.0.0 is every address of this machine.
@@ -90,7 +90,7 @@ class NetworkOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class AccessOptions:
-    """Who may use the server.
+    """The API key and the web origins that may use the server.
 
     Attributes:
         api_key_file: A file with the key that clients must send as Authorization: Bearer KEY.
@@ -105,7 +105,7 @@ class AccessOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class LogOptions:
-    """What is logged, on stderr.
+    """The format and the content of the log on stderr.
 
     Attributes:
         log: Format of the log: text, or one JSON object per line; without audio or transcripts.
@@ -133,8 +133,8 @@ def serve(
 
     Args:
         models: The models and how they run.
-        network: Where the server listens.
-        access: Who may use the server.
+        network: The addresses and the certificate of the server.
+        access: The API key and the web origins that may use the server.
         limits: What the server allows.
         log: What is logged.
     """
@@ -208,7 +208,7 @@ def _check(models: RecognitionOptions, network: NetworkOptions) -> None:
     for name, value in (("max_load", models.max_load), ("threads", models.threads)):
         if value is not None and not value > 0:
             raise NearfutureError(
-                f"`{name}` is {value:g}: a number above 0 is wanted",
+                f"`{name}` is {value:g}: a number above 0 is expected",
                 code="out_of_range",
                 parameter=name,
             )
@@ -249,10 +249,10 @@ def _end_within(seconds: float) -> threading.Timer:
         print("nearfuture: something hangs: ended without it", file=sys.stderr, flush=True)
         os._exit(0)
 
-    watch = threading.Timer(max(seconds, _AT_ONCE_S), end)
-    watch.daemon = True
-    watch.start()
-    return watch
+    timer = threading.Timer(max(seconds, _AT_ONCE_S), end)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _url(scheme: str, host: str, port: int) -> str:
@@ -289,7 +289,7 @@ def _addresses(network: NetworkOptions) -> "list[Address]":
         name, _, port = option.partition("=")
         if name not in PROTOCOLS or not (port.isdecimal() and int(port) < 65536):
             raise NearfutureError(
-                f"`listen` {option}: NAME=PORT is wanted, such as vosk=2700, with a protocol of "
+                f"`listen` {option}: NAME=PORT is expected, such as vosk=2700, with a protocol of "
                 f"{', '.join(PROTOCOLS)}",
                 parameter="listen",
             )

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ServerOptions:
-    """How to talk to a server.
+    """The protocol of a server and its options.
 
     Attributes:
         protocol: The server's protocol: nearfuture, vosk (vosk-server) or openai (Realtime).
@@ -41,7 +41,7 @@ class ServerOptions:
     )
 
     def protocol_factory(self) -> "Callable[[int], StreamProtocol]":
-        """Return what makes the client's side of the protocol, for the rate of a recording."""
+        """Return a function that makes the client's side of the protocol for a sample rate."""
         from nearfuture.client.protocols import protocol_factory
 
         return protocol_factory(self.protocol, budget_ms=self.budget_ms, model=self.model)

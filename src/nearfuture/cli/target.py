@@ -80,8 +80,8 @@ def resolve(name: str) -> Target:
 def seeded(seed: int) -> None:
     """Seed everything that the user's code draws, weights above all.
 
-    Nothing is restored afterwards. Torch draws anew in every process; it is seeded when the user's
-    code imports it, and never imported for that.
+    Nothing is restored afterwards. Torch draws other numbers in every process; it is
+    seeded when the user's code imports it, and never imported for that.
 
     Args:
         seed: From 0 and below 2**32.

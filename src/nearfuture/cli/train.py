@@ -86,7 +86,7 @@ def let_idle_threads_sleep() -> None:
 
 @dataclass(frozen=True)
 class _Job:
-    """What every process of a training does."""
+    """The work of every process of a training."""
 
     data: DataOptions
     model: ArchitectureOptions
@@ -118,7 +118,7 @@ class _Job:
 
 
 class _SilentReporter(ProgressReporter):
-    """Finishes the step at hand like the main process, which does the reporting."""
+    """Finishes the current step like the main process, which does the reporting."""
 
     def interruption(self) -> AbstractContextManager[Callable[[], bool]]:
         from nearfuture.training import graceful_interrupt

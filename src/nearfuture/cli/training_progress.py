@@ -27,7 +27,7 @@ _MAX_NAMED = 20  # recordings that are skipped, before the rest is only counted
 class ConsoleReporter(ProgressReporter):
     """Prints what a training reports; names each recording that is skipped once, and counts them.
 
-    A context manager. Ctrl-C stops the training after the step at hand.
+    A context manager. Ctrl-C stops the training after the current step.
     """
 
     def __init__(self, console: Console) -> None:
@@ -44,7 +44,7 @@ class ConsoleReporter(ProgressReporter):
         """Leave what stays on the screen."""
 
     def interruption(self) -> AbstractContextManager[Callable[[], bool]]:
-        """Let Ctrl-C end the training after the step at hand."""
+        """Let Ctrl-C end the training after the current step."""
         from nearfuture.training import graceful_interrupt
 
         return graceful_interrupt(lambda: self.print("stopping after this step"))

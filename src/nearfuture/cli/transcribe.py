@@ -54,7 +54,7 @@ def transcribe(
 
     Args:
         files: The recordings: files, folders, patterns in quotes, or - for standard input.
-        options: Which model transcribes, and within which latency.
+        options: The model that transcribes, and its latency budget.
         form: "txt", "srt" or "vtt" (subtitles), "json" (one line per recording), "ctm" or
             "textgrid" (Praat); by default the format of the file named by --out, or "txt".
         out: A file, if it ends in .txt, .srt, .vtt, .json, .ctm or .TextGrid; otherwise a folder
@@ -175,7 +175,7 @@ class _InterruptibleAudio:
 
     @property
     def seconds(self) -> float:
-        """How many seconds have been read."""
+        """The seconds that have been read."""
         return self.reader.at / self.reader.rate
 
     def blocks(self) -> Iterator["NDArray[np.float32]"]:

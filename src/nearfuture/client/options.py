@@ -10,12 +10,12 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True, kw_only=True)
 class MeasureOptions:
-    """How recordings are played to a server.
+    """Options for playing recordings to a server.
 
     Attributes:
         connections: Connections at once.
-        seconds: Begin no recording after so long; each connection plays each recording once unless
-            given.
+        seconds: Begin no recording after so long; by default each connection plays each recording
+            once.
         chunk_ms: How much audio is sent at once.
         finish_timeout_s: How many seconds the server may take to finish after the end of a
             recording.

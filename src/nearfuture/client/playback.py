@@ -68,7 +68,7 @@ def to_pcm(samples: NDArray[np.float32], rate: int, to: int) -> Pcm:
 
 @dataclass
 class Pacing:
-    """How punctually a recording was played.
+    """The delays with which the chunks of a recording were sent.
 
     A chunk that the client begins to send after it was due, although the one before had been taken,
     is the client's own delay; a chunk that the connection takes only after a while is the server's

@@ -20,7 +20,7 @@ _READY_S = 10.0
 
 @dataclass(frozen=True, kw_only=True)
 class StreamOptions:
-    """How a recording is streamed.
+    """Options for streaming a recording.
 
     Attributes:
         real_time: play it, or send as fast as the server takes it.
@@ -36,7 +36,7 @@ class StreamOptions:
 
 @dataclass
 class Timing:
-    """When things happened, in seconds from the moment the recording began to play.
+    """The times of a stream, in seconds from the start of playing.
 
     Attributes:
         duration_s: of the recording.
@@ -69,7 +69,7 @@ async def stream_audio(
         protocol: a new one; it knows the rate.
         pcm: (n,) int16 at the rate of the protocol.
         on_caption: called with each caption as it comes.
-        options: in real time unless given.
+        options: by default in real time.
 
     Raises:
         ServerError: where the server fails, leaves too early, or exhausts the patience.

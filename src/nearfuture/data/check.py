@@ -42,7 +42,7 @@ def check(
 
     Args:
         source: a source, or the path of one.
-        symbols: the characters that the model can write; all that the texts contain unless given.
+        symbols: the characters that the model can write; by default all that the texts contain.
         cut_filter: names the recordings that trainings skip.
         progress: called with the recordings examined, and all of them.
 
@@ -104,7 +104,7 @@ class _Issues:
         self._examples[kind, wrong].append((name, reason))
 
     def all(self) -> tuple[CorpusIssue, ...]:
-        """What is wrong first."""
+        """The first problem of the cut."""
         issues = [
             CorpusIssue(kind=kind, wrong=wrong, examples=tuple(examples))
             for (kind, wrong), examples in self._examples.items()

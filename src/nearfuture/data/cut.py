@@ -184,7 +184,7 @@ class Cut:
         return replace(self, rate=header.rate, duration_s=min(duration_s, available_s))
 
     def unreadable(self, error: AudioError) -> CutError:
-        """What an error about the file means for this cut; the file is not named twice."""
+        """Convert an error about the file to one about this cut, without repeating its name."""
         skip_code: SkipCode = "cannot be read"
         if isinstance(error, TruncatedAudioError):
             skip_code = "cut off"

@@ -24,7 +24,7 @@ _SLACK_S = 0.1  # by which a file may be longer than its own header states
 
 @dataclass(frozen=True, kw_only=True)
 class CutFilter:
-    """Which cuts a model can be trained on: what `check` names, trainings skip.
+    """The rules for cuts that a model can be trained on; `check` reports the others.
 
     Attributes:
         longest_s: the longest recording, in seconds.
@@ -50,7 +50,7 @@ class CutFilter:
     def __post_init__(self) -> None:
         if not self.longest_s > 0:
             raise NearfutureError(
-                f"the longest recording has {self.longest_s} s: more than 0 seconds are wanted",
+                f"the longest recording has {self.longest_s} s: more than 0 seconds are expected",
                 code="out_of_range",
                 parameter="longest_s",
             )

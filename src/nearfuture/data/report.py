@@ -1,4 +1,4 @@
-"""What `check` reports about a source: figures, and everything that is wrong, by name."""
+"""What `check` reports about a source: statistics and issues."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearfuture.data.cut import Cut, Skipped
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusIssue:
-    """Everything of one kind that is wrong with a source, or worth knowing.
+    """All problems or remarks of one kind about a source of recordings.
 
     Attributes:
         kind: of the issue, in a few words; the code of `Skipped` for what trainings skip.
@@ -39,7 +39,7 @@ class CorpusIssue:
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusReport:
-    """What a source of recordings holds.
+    """The statistics and issues of a source of recordings.
 
     Attributes:
         path: of the source.
@@ -106,11 +106,11 @@ class CorpusReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether the source has no problem."""
         return not any(issue.wrong for issue in self.issues)
 
     def figures(self) -> list[tuple[str, str]]:
-        """What the source holds, as pairs of a name and a value in words."""
+        """The statistics of the source, as pairs of a name and a value in words."""
         of_all = f" of {self.rows}" if self.rows > len(self.cuts) else ""
         rows = [("recordings", f"{len(self.cuts)}{of_all}")]
         if not self.cuts:
@@ -147,7 +147,7 @@ class CorpusReport:
         return [*lines, "nothing is wrong"] if self.ok else lines
 
     def to_json(self) -> str:
-        """The figures and all issues as JSON."""
+        """Return the statistics and all issues as JSON."""
         return json.dumps(
             {
                 "path": str(self.path),

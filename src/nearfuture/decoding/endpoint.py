@@ -10,7 +10,7 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The rule when an utterance has ended: its speaker is silent, or has spoken for long.
+    """The endpointing rule: an utterance ends after silence, or at a maximum length.
 
     Everything is measured on *settled* frames, those that the committing head has read, so that no
     text of an utterance can still arrive once the rule has fired. An utterance that reaches nine

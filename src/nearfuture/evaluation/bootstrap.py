@@ -54,7 +54,7 @@ def bootstrap_interval(
     Args:
         utterances: the counts of each utterance.
         groups: the group of each utterance, e.g. its speaker: whole groups are drawn (cluster
-            bootstrap). Each utterance is a group of its own unless given.
+            bootstrap). By default each utterance is a group of its own.
         resamples: `R`.
         seed: the same seed gives the same interval.
 

@@ -23,7 +23,7 @@ Rates = tuple[ErrorRate, ErrorRate]
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """What a streaming model and its twin wrote for some recordings; it round-trips through JSON.
+    """The hypotheses of a streaming model and its twin for recordings; it round-trips through JSON.
 
     Attributes:
         streaming: the manifest of the streaming bundle, checksums included.

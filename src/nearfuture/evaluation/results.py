@@ -12,7 +12,7 @@ from nearfuture.text import ErrorRate, character_errors, word_errors
 
 @dataclass(frozen=True, kw_only=True)
 class Hypothesis:
-    """What one head, or the twin, wrote for one recording.
+    """The hypothesis of one head, or of the twin, for one recording.
 
     Attributes:
         text: the final text.

@@ -40,7 +40,7 @@ def evaluate_bundles(
         twin: a bidirectional one; None: errors without comparison, and no delays of words.
         recordings: on disk, or utterances in memory at the streaming model's rate. Those that
             cannot be read are named among the problems and skipped.
-        heads: lookaheads in frames; all unless given.
+        heads: lookaheads in frames; by default all.
 
     Raises:
         NearfutureError: where a bundle cannot be opened, is of the other kind, or lacks a head.
@@ -108,7 +108,7 @@ class _Runner:
 
 @dataclass(frozen=True)
 class _Decoded:
-    """What the twin wrote, its compute time, and the aligned words of the reference."""
+    """The hypothesis of the twin, its compute time, and the aligned words of the reference."""
 
     hypothesis: Hypothesis | None = None
     compute_ms: float | None = None

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from nearfuture.runtime import Model, Transcript
 
 CHUNK_MS = 40
-"""What a client sends at once."""
+"""The audio that a client sends at once."""
 
 
 class PartialResults:
@@ -61,7 +61,7 @@ class PartialResults:
 
 @dataclass(frozen=True, eq=False)
 class StreamedRecording:
-    """What a stream wrote for a recording, and how long computing took.
+    """The hypotheses of a stream for a recording, and its compute time.
 
     Attributes:
         heads: the partial results of each head, by lookahead; their transcripts are final.

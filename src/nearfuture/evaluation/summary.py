@@ -29,7 +29,7 @@ from nearfuture.runtime.stream_config import with_resampler
 from nearfuture.text import ErrorRate, edit_alignment
 
 By = Literal["utterance", "speaker"]
-"""What the bootstrap draws."""
+"""The unit that the bootstrap resamples."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ def _to_twin(
 
 
 def match_words(reference: Sequence[Word], hypothesis: Sequence[Word]) -> list[tuple[Word, Word]]:
-    """Pair the words that were written as they were said.
+    """Pair the words that were written as they were spoken.
 
     >>> one, two, too = (Word(text, 0.0, 0.0, 1.0) for text in ("one", "two", "too"))
     >>> [(spoken.text, written.text) for spoken, written in match_words([one, two], [one, too])]

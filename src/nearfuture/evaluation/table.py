@@ -23,7 +23,7 @@ def tables(evaluation: Evaluation, summary: Summary, *, speakers: bool = False) 
 
 
 def notes(evaluation: Evaluation, summary: Summary) -> list[str]:
-    """What the tables do not hold: computing, and what limits the metrics."""
+    """Return notes to the tables: compute time, and what limits the metrics."""
     twin_computing = (
         f" The twin begins then: {summary.twin_ms.p50:.2f} ms (p90 {summary.twin_ms.p90:.2f})."
         if summary.twin

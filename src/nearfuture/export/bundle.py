@@ -37,7 +37,7 @@ _FILES = (
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCard:
-    """What a bundle says about its model.
+    """The name, the description and the training of a model, for its bundle.
 
     Args:
         name: of the model.

@@ -23,7 +23,7 @@ _SECONDS = 2
 
 
 def verify(model: Recognizer, folder: Path) -> float:
-    """Compare a bundle with the model it was made from, on noise of several loudnesses.
+    """Compare a bundle with the model it was made from, on noise of several levels.
 
     The rows have different lengths, one of them 0, and are streamed in random ragged chunks.
 

@@ -92,7 +92,7 @@ def declared_is_measured(
     examples: int = 3,
     frames: int | None = None,
 ) -> None:
-    """Law 8: what an output looks at lies inside the declared field and reaches its edges.
+    """Law 8: the frames an output depends on lie inside the declared field and reach its edges.
 
     A finite edge must be reached by finite probes: a window that ends in a weight of 0 promises
     too much. An infinite one must be reached by any. And a sequence that ends earlier may only
@@ -158,7 +158,7 @@ def _inside_and_to_the_edges(
 
 
 def _sum_of_the_links(matrix: Tensor, field: ReceptiveField) -> None:
-    """What a composition declares as a whole is the farthest that any of its outputs looks."""
+    """Check the field of a composition against the farthest dependencies of its outputs."""
     looks = [(t * field.stride, seen.nonzero()[:, 0]) for t, seen in enumerate(matrix)]
     farthest = {
         "left": max(now - int(seen[0]) for now, seen in looks if len(seen)),

@@ -65,7 +65,7 @@ def gradients_agree(trial: Trial, *, examples: int = EXAMPLES) -> None:
 
 
 def _gradients(layer: StreamingLayer, x: Tensor, outputs: Sequence[Tensor]) -> dict[str, Tensor]:
-    """Of the inputs, row by row, and of every parameter that takes part; 0 without a path."""
+    """Return the gradients of the inputs, by row, and of every parameter; 0 without a path."""
     loss = x.sum() * 0
     for y in outputs:
         weights = torch.cos(torch.arange(y.numel(), dtype=y.dtype, device=y.device))

@@ -27,7 +27,7 @@ def any_partition(trial: Trial, *, examples: int = EXAMPLES) -> None:
 
     `step(x[:k]) ⊕ step(x[k:]) ⊕ finish = forward(x)`, for every cut: single frames, everything at
     once, empty chunks, rows that advance at different paces. What lies past a row's frames in a
-    chunk is NaN. A layer that reads everything first must say `NotStreamable`.
+    chunk is NaN. A layer that reads everything first must raise `NotStreamable`.
 
     Options, beside the arguments of every `Law`:
         examples: cuts to draw.

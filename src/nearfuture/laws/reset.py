@@ -27,7 +27,7 @@ from nearfuture.layers.state import flatten, put_rows
 
 
 class _RestartCase(NamedTuple):
-    """The same chunks twice: a stream, and one that starts before its chunk `at`."""
+    """Two streams of the same chunks, one of which starts before its chunk `at`."""
 
     cut: Partition
     at: int

@@ -53,7 +53,7 @@ def check(
         seed: of weights (where they are made here), inputs and cases; the outcome follows from it.
         examples: cases that each law draws besides its explicit ones; few by default, which takes
             about a second for a small layer.
-        dtype: float64 tells the truth, within 1e-10.
+        dtype: float64 shows errors above 1e-10.
 
     Raises:
         LawBroken: for the first law that is broken, with the differences that later laws report; a

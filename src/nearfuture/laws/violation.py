@@ -12,7 +12,7 @@ TOLERANCE = {torch.float64: 1e-10, torch.float32: 1e-5, torch.bfloat16: 5e-2, to
 
 
 class LawBroken(AssertionError):  # noqa: N818 (it reads as what it says)
-    """A layer breaks a law. The message says where, with both values, and how to reproduce it.
+    """A layer breaks a law. The message states where, with both values, and how to reproduce it.
 
     Args:
         law: its number and name.

@@ -19,7 +19,7 @@ from nearfuture.layers.validation import validated
 
 
 class StreamingLayer(nn.Module, ABC):
-    """A layer that knows how far it looks and gives the same outputs whole or in chunks.
+    """A layer of a declared receptive field, with the same outputs whole and in chunks.
 
     `field` declares what an output looks at; the laws prove it. `forward` reads whole sequences;
     `start`, `step` and `finish` read the same sequences in chunks of any size and return the same
@@ -61,7 +61,7 @@ class StreamingLayer(nn.Module, ABC):
 
     @abstractmethod
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
-        """Emit what still waits for a future that will not come; the state is spent."""
+        """Emit the outputs that were waiting for future frames; the state ends here."""
 
     @property
     def dtype(self) -> DType:

@@ -134,7 +134,7 @@ class SequenceBatchNorm(Framewise):
             )
 
     def affine(self) -> tuple[Tensor, Tensor]:
-        """What it is at inference, `y = scale ∘ x + shift`: (D,) and (D,)."""
+        """The affine map at inference, `y = scale ∘ x + shift`: (D,) and (D,)."""
         return self._affine(self.running_mean, self.running_var)
 
     def _affine(self, mean: Tensor, var: Tensor) -> tuple[Tensor, Tensor]:

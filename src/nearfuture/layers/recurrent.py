@@ -110,7 +110,7 @@ class Recurrent(StreamingLayer):
         return projected if self.norm is None else self.norm(projected, lengths)[0]
 
     def folded(self) -> Recurrent:
-        """The same layer at inference without its batch norm: `W' = scale ∘ W`, `b' = shift`.
+        """Fold the batch norm into the layer, for inference: `W' = scale ∘ W`, `b' = shift`.
 
         >>> from nearfuture.layers import GRU
         >>> layer = GRU(2, 3, batch_norm=True).eval()
@@ -163,7 +163,7 @@ class Recurrent(StreamingLayer):
         return self.no_output(flatten(state)[0])
 
     def _weights(self) -> list[Tensor]:
-        """What torch's kernels take; a batch norm, as it is at inference, is folded in."""
+        """The weights for torch's kernels; the batch norm at inference is folded in."""
         if self.norm is not None:
             scale, shift = self.norm.affine()
             return [scale[:, None] * self.weight_ih, self.weight_hh, shift, torch.zeros_like(shift)]

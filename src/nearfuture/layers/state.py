@@ -57,7 +57,7 @@ def _map(function: Callable[..., Tensor], *states: State) -> State:
 
 
 def batch_size(state: State) -> int:
-    """How many rows a state holds."""
+    """The number of rows in a state."""
     return int(flatten(state)[0].shape[0])
 
 

@@ -26,7 +26,7 @@ _MODULES: dict[type[Recurrent], Callable[..., nn.RNNBase]] = {
 
 
 def from_torch(module: nn.RNNBase) -> Serial:
-    """The same network as a torch `nn.RNN`, `nn.GRU` or `nn.LSTM`, of any depth and direction.
+    """Convert a torch `nn.RNN`, `nn.GRU` or `nn.LSTM` of any depth and direction.
 
     The values agree on both layouts; ours is always batch-first, so a time-first input is
     transposed by the caller. Weights are copied.

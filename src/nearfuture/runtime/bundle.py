@@ -36,7 +36,7 @@ def bundled() -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """A model on disk whose files all are what its `model.json` says.
+    """A model on disk whose files match the checksums in its `model.json`.
 
     Attributes:
         manifest: what `model.json` says.

@@ -41,7 +41,7 @@ _ENDPOINT = Endpoint()
 
 
 def load(source: str | Path, budget_ms: float | None = None, *, precision: str = FLOAT32) -> Model:
-    """Load a model and choose how far it may look ahead.
+    """Load a model and choose its lookahead by a latency budget.
 
     Args:
         source: name of a model that comes with this package, or the path of a bundle.
@@ -137,7 +137,7 @@ class Model:
         """Begin a stream, with the largest lookahead that keeps the budget at this rate.
 
         Args:
-            rate: samples per second of the stream's audio; the model's own unless given.
+            rate: samples per second of the stream's audio; by default the model's own.
             endpoint: divides the text into utterances; without it the text is one utterance.
             on_log_probs: called after each step with the new log-probabilities of every head.
 
@@ -163,7 +163,7 @@ class Model:
             source: the path of a file, its bytes, a file that is open in binary mode, what
                 `nearfuture.audio.read` gives, or an array of samples: (n,) floating point in
                 [-1, 1] or int16.
-            rate: samples per second of an array; the model's own unless given.
+            rate: samples per second of an array; by default the model's own.
             endpoint: divides the text into utterances; where it is None, the text is one utterance.
 
         Raises:
@@ -210,7 +210,7 @@ class Model:
 
         Args:
             blocks: (n,) floating point in [-1, 1] or int16, one behind another.
-            rate: samples per second of the blocks; the model's own unless given.
+            rate: samples per second of the blocks; by default the model's own.
             endpoint: as for `transcribe`.
 
         Raises:
@@ -240,7 +240,7 @@ class Model:
 
         Args:
             samples: (n,) floating point in [-1, 1] or int16.
-            rate: samples per second; the model's own unless given.
+            rate: samples per second; by default the model's own.
 
         Returns:
             (T, V): T frames, one every `manifest.frame_ms`, with the blank and behind it the

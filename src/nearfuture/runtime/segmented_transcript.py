@@ -13,7 +13,7 @@ from nearfuture.runtime.transcript import Transcript
 
 @dataclass(frozen=True)
 class SegmentedTranscript:
-    """A transcript that begins anew behind every utterance; a value: `step` returns the next.
+    """A transcript that restarts after every utterance; a value: `step` returns the next.
 
     An endpoint divides the committed characters in time and changes nothing else: no state is
     reset, so the utterances, put one behind another, are the text of the whole stream. An utterance
@@ -66,12 +66,12 @@ class SegmentedTranscript:
 
     @property
     def provisional(self) -> str:
-        """What probably follows; empty behind an utterance that has ended."""
+        """The provisional text; empty after an utterance that has ended."""
         return "" if self.ends else self.transcript.provisional
 
     @property
     def frames(self) -> int:
-        """How many frames of the stream the committing head has decoded."""
+        """The number of frames that the committing head has decoded."""
         return self.transcript.frames
 
     def step(

@@ -23,7 +23,7 @@ LogProbsHook = Callable[[dict[int, NDArray[np.float32]]], None]
 
 @dataclass(frozen=True)
 class Budget:
-    """The promise that a model or a stream keeps.
+    """The lookahead of a model or a stream, and its worst-case latency.
 
     Attributes:
         frames: lookahead τ of the head that commits; None where a model needs the whole recording.
@@ -36,7 +36,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamConfig:
-    """How one stream of a model is computed and decoded; made by `choose`.
+    """The configuration of computing and decoding one stream; made by `choose`.
 
     Attributes:
         manifest: of the model.
@@ -68,8 +68,8 @@ class StreamConfig:
 
         Args:
             manifest: of a streaming model.
-            rate: as the attribute; the model's own unless given.
-            budget_ms: worst-case algorithmic latency allowed; the largest lookahead unless given.
+            rate: as the attribute; by default the model's own.
+            budget_ms: worst-case algorithmic latency allowed; by default the largest lookahead.
             endpoint: as the attribute.
             on_log_probs: as the attribute.
 

@@ -98,7 +98,7 @@ class Transcript:
 
     @property
     def frames(self) -> int:
-        """How many frames of the committing head are decoded."""
+        """The number of frames that the committing head has decoded."""
         return self._commits.frames
 
     @property

@@ -115,7 +115,7 @@ class Admission:
             if not request.cancelled:
                 raise
             request.task.uncancel()
-            error = RequestError("draining", "this server is about to stop: ask another")
+            error = RequestError("draining", "this server is about to stop: try another")
         except Exception:
             _LOG.exception("a request failed")
             error = RequestError("internal", "the server made a mistake: it is in its log")

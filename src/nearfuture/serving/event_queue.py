@@ -37,7 +37,7 @@ class EventQueue:
 
     @property
     def ends(self) -> int:
-        """How many ended utterances wait to be taken."""
+        """The number of ended utterances in the queue."""
         with self._lock:
             return sum(isinstance(event, Event) and event.ends for event, _ in self._events)
 

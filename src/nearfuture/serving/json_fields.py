@@ -68,7 +68,7 @@ def as_number(value: object, name: str) -> float:
     400.0
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
-        raise RequestError("invalid", f"{name} is {brief(value)}: a number is wanted", name)
+        raise RequestError("invalid", f"{name} is {brief(value)}: a number is expected", name)
     return float(value)
 
 
@@ -82,7 +82,7 @@ def as_text(value: object, name: str) -> str:
     'digits'
     """
     if not isinstance(value, str):
-        raise RequestError("invalid", f"{name} is {brief(value)}: text is wanted", name)
+        raise RequestError("invalid", f"{name} is {brief(value)}: text is expected", name)
     return value
 
 
@@ -101,7 +101,7 @@ def as_rate(value: object, *, code: str = "invalid") -> int:
         raise RequestError(
             code,
             f"rate is {brief(value)}: a whole number of samples per second from {LOWEST_RATE} to "
-            f"{HIGHEST_RATE} is wanted",
+            f"{HIGHEST_RATE} is expected",
             "rate",
         )
     return int(value)  # type: ignore[call-overload, no-any-return]

@@ -15,7 +15,7 @@ _DESCRIPTORS_EACH = 2  # a socket, and a file for what it uploads
 
 @dataclass(frozen=True, kw_only=True)
 class ServerLimits:
-    """What one server allows; every limit bounds memory or time.
+    """The limits of one server, each of memory or of time.
 
     Attributes:
         max_streams: Streams open at once, over all models and protocols.
@@ -60,7 +60,7 @@ class ServerLimits:
             if not (valid and math.isfinite(value)):
                 wanted = "above 0" if least is None else f"from {least:g}"
                 raise NearfutureError(
-                    f"`{name}` is {value:g}: a finite number {wanted} is wanted",
+                    f"`{name}` is {value:g}: a finite number {wanted} is expected",
                     code="out_of_range",
                     parameter=name,
                 )

@@ -29,7 +29,7 @@ _NOTHING = np.zeros(0, np.int16)
 
 @dataclass(frozen=True)
 class _PcmFormat:
-    """How the samples of a WAV are written."""
+    """The encoding of the samples of a WAV file."""
 
     encoding: str
     rate: int
@@ -218,7 +218,7 @@ def _format(header: WavHeader) -> _PcmFormat:
             "bad_audio",
             f"the WAV has format {header.tag} with {header.bits} bits and {header.channels} "
             f"channels: PCM of 8 to 32 bits, float, A-law or mu-law of 1 to {MAX_CHANNELS} "
-            f"channels is wanted",
+            f"channels is expected",
         )
     rate = as_rate(header.rate, code="bad_audio")
     return _PcmFormat(header.encoding, rate, header.channels)

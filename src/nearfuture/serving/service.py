@@ -96,7 +96,7 @@ class Service:
         self.metrics.ready.set_function(lambda: float(self.unready_reason() is None))
 
     def dispatcher(self, model: str | None = None) -> Dispatcher:
-        """Return the engine of a model, of the first unless given.
+        """Return the engine of a model, by default of the first.
 
         Raises:
             RequestError: for a model that is not served, naming those that are.
@@ -112,7 +112,7 @@ class Service:
 
     @property
     def closing_s(self) -> float:
-        """How much of a drain is for clients without a stream, and for closing sockets."""
+        """The part of a drain that is for clients without a stream, and for closing sockets."""
         return _CLOSING_SHARE * self._final_results_s
 
     @property
@@ -121,7 +121,7 @@ class Service:
 
     @property
     def connections(self) -> int:
-        """How many requests and websockets are in flight, on all ports."""
+        """The number of requests and websockets in flight, on all ports."""
         return len(self._in_flight)
 
     @contextmanager
@@ -135,12 +135,12 @@ class Service:
 
     @property
     def streams(self) -> int:
-        """How many streams are open."""
+        """The number of open streams."""
         return len(self._sessions)
 
     @property
     def alive(self) -> bool:
-        """Whether every engine works; one that does not never will again."""
+        """Whether every engine works; an engine that failed does not recover."""
         return all(dispatcher.error is None for dispatcher in self._dispatchers.values())
 
     def unready_reason(self) -> RequestError | None:
@@ -155,14 +155,14 @@ class Service:
         """Return why a new stream is rejected, on this engine or on any; None if it is not."""
         if self.draining:
             return RequestError(
-                "draining", "this server is about to stop and opens no more streams: ask another"
+                "draining", "this server is about to stop and opens no more streams: try another"
             )
         count = len(self._sessions) + self._opening
         if count >= self.limits.max_streams:
             return RequestError(
                 "busy",
                 f"{count} streams are open, the most there may be: try again when one has ended, "
-                f"or ask another server",
+                f"or try another server",
             )
         for engine in self._dispatchers.values() if dispatcher is None else [dispatcher]:
             if engine.error is not None:
@@ -172,7 +172,7 @@ class Service:
                 return RequestError(
                     "busy",
                     f"the {now.streams} open streams are a load of {now.load:.2f}, over the "
-                    f"limit of {now.load_limit:.2f}: try again later, or ask another server",
+                    f"limit of {now.load_limit:.2f}: try again later, or try another server",
                 )
         return None
 
@@ -188,10 +188,10 @@ class Service:
         """Open a stream, under the limits of the server; close it when it is of no more use.
 
         Args:
-            model: which; the first unless given.
-            rate: samples per second; the model's own unless given.
-            budget_ms: worst-case algorithmic latency; that of the settings unless given.
-            endpoint: divides the text into utterances; it is one unless given.
+            model: which; by default the first.
+            rate: samples per second; by default the model's own.
+            budget_ms: worst-case algorithmic latency; by default that of the settings.
+            endpoint: divides the text into utterances; by default it is one.
             protocol: by whose name it is counted.
 
         Raises:
@@ -244,7 +244,7 @@ class Service:
         return session
 
     def authorized(self, connection: HTTPConnection) -> bool:
-        """Return whether a request or a websocket brings the API key, if one is wanted.
+        """Return whether a request or a websocket brings the API key, if one is expected.
 
         `Authorization: Bearer KEY`; browsers, which cannot send that for a websocket, offer the
         subprotocol `openai-insecure-api-key.KEY` as they do with OpenAI's servers.

@@ -51,12 +51,12 @@ class Update:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionOptions:
-    """What a session is opened with.
+    """The options of a session.
 
     Attributes:
-        rate: samples per second of its audio; the model's own unless given.
-        budget_ms: worst-case algorithmic latency allowed; the largest lookahead unless given.
-        endpoint: divides the text into utterances; it is one unless given.
+        rate: samples per second of its audio; by default the model's own.
+        budget_ms: worst-case algorithmic latency allowed; by default the largest lookahead.
+        endpoint: divides the text into utterances; by default it is one.
         limits: of the server.
     """
 
@@ -77,7 +77,7 @@ class Session:
         options: rate, budget, endpoint and limits.
         on_final: called with the last update of each utterance.
         on_close: called once, when it closes.
-        loop: the event loop that will use it; the running one unless given.
+        loop: the event loop that will use it; by default the running one.
 
     Attributes:
         latency: algorithmic, itemised, for this rate.
@@ -173,7 +173,7 @@ class Session:
                 await self._accept_piece(array[begin : begin + piece])
 
     async def flush(self) -> None:
-        """End the utterance at hand here, without ending the stream; waits while too much waits.
+        """End the current utterance here, without ending the stream; waits while too much waits.
 
         Exactly one final update follows, whatever was accepted. Its text is that of a stream that
         ends here, to the last character, and what follows is the text of a stream that begins here.

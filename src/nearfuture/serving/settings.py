@@ -1,4 +1,4 @@
-"""How one server runs."""
+"""The settings of one server."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from nearfuture.serving.limits import ServerLimits
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """How one server runs.
+    """The settings of one server.
 
     Attributes:
         limits: what it allows.
-        budget_ms: of streams that ask for none; the largest lookahead unless given.
+        budget_ms: of streams that ask for none; by default the largest lookahead.
         endpoint: of streams that ask for none.
-        api_key: what clients must send as `Authorization: Bearer …`; anyone may come unless given.
+        api_key: what clients must send as `Authorization: Bearer …`; by default anyone may come.
         allow_origin: web pages that may use the server, see `OriginPolicy`.
         log_text: whether transcripts may be written into the log.
     """

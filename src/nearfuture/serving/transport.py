@@ -39,7 +39,7 @@ class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
         self._late_pong: list[bytes] = []
 
     def connection_made(self, transport: Any) -> None:
-        """Begin; asyncio reads 256 KiB at once unless told otherwise."""
+        """Begin; by default asyncio reads 256 KiB at once."""
         transport.max_size = _PACKET_BYTES
         super().connection_made(transport)
 

@@ -43,17 +43,17 @@ class UploadScheduler:
 
     @property
     def waiting(self) -> int:
-        """How many wait for their first turn."""
+        """The number of uploads that wait for their first turn."""
         return len(self._waiting)
 
     @property
     def running(self) -> int:
-        """How many are being decoded just now."""
+        """The number of uploads that are being decoded."""
         return len(self._running)
 
     @property
     def waited_s(self) -> float:
-        """How long the first of those that wait has waited."""
+        """The time for which the first upload in the queue has waited."""
         now = self._clock()
         return now - min(self._waiting.values(), default=now)
 
@@ -67,7 +67,7 @@ class UploadScheduler:
             return RequestError(
                 "busy",
                 f"{self.waiting} uploads wait, the first for {self.waited_s:.0f} s: try again "
-                f"later, or ask another server",
+                f"later, or try another server",
             )
         now = self._clock()
         stalled_s = now - max(self._running.values(), default=now)
@@ -75,7 +75,7 @@ class UploadScheduler:
             return RequestError(
                 "busy",
                 f"the {self.running} uploads that are being decoded make no progress for "
-                f"{stalled_s:.0f} s: ask another server",
+                f"{stalled_s:.0f} s: try another server",
             )
         return None
 

@@ -28,7 +28,7 @@ def normalise(text: str) -> str:
 
     Letters of every script (Hangul as syllables), combining marks, digits and symbols (``$ + =``)
     stay, and so do ``& % @ #``, which are spoken: write them and numbers as words before, since
-    only you know how they were said. A vocabulary without them names them in its error.
+    only you know how they were spoken. A vocabulary without them names them in its error.
 
     The result does not change when it is normalised again.
 

@@ -31,12 +31,12 @@ class Cue:
 
     @property
     def start_ms(self) -> float:
-        """Where the first word starts."""
+        """The start of the first word in ms."""
         return self.words[0].start_ms
 
     @property
     def end_ms(self) -> float:
-        """Where the last word ends."""
+        """The end of the last word in ms."""
         return self.words[-1].end_ms
 
 

@@ -18,7 +18,7 @@ WEIGHTS = "weights.safetensors"
 
 
 def export_best(folder: Path, *, to: Path | None = None) -> tuple[Path, dict[str, Any]]:
-    """Export what a training has learnt so far; it may be going on meanwhile.
+    """Export the best weights of a training so far; it may still be running.
 
     The weights are those that made the fewest errors, or before the first validation the average of
     the last checkpoint. The bundle holds `weights.safetensors`, so that it can be trained on. Its
@@ -26,7 +26,7 @@ def export_best(folder: Path, *, to: Path | None = None) -> tuple[Path, dict[str
 
     Args:
         folder: The folder of one model's training, e.g. `runs/mine/streaming`.
-        to: The folder of the bundle; `folder/bundle` unless given.
+        to: The folder of the bundle; by default `folder/bundle`.
 
     Returns:
         The bundle's folder, and what the file of the weights says about its training.

@@ -1,4 +1,4 @@
-"""What a model is trained on and validated on."""
+"""The data that a model is trained and validated on."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _AUGMENTATION_CORPORA = {"noise": "noises", "rir": "rooms"}
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingData:
-    """What a model is trained on and validated on.
+    """The data that a model is trained and validated on.
 
     Attributes:
         batches: The utterances of every step.

@@ -48,7 +48,7 @@ def distillation_loss(
 
 
 def peak_first_loss(log_probs: Tensor, lengths: Tensor) -> Tensor:
-    """Divergence of every frame from the one after it, summed: it draws peaks forward in time.
+    """Divergence of every frame from the one after it, summed: it moves peaks earlier.
 
     `Σ_t Σ_v p_{t+1}(v) (log p_{t+1}(v) - log p_t(v))`, without a gradient through the later frame.
 

@@ -25,7 +25,7 @@ all the same."""
 
 @dataclass(frozen=True)
 class Group:
-    """One process among those that train together.
+    """One process of a distributed training: its rank, the world size, its device.
 
     Attributes:
         rank: The number of this process; the main one, 0, saves and reports.
@@ -107,9 +107,9 @@ def started_by_torchrun() -> bool:
 def init_group(
     *, rank: int = 0, world_size: int = 1, rendezvous: Path | None = None
 ) -> Iterator[Group]:
-    """Join the other processes: those that torchrun started, or so many at a file of their own.
+    """Join a process group: that of torchrun, or one whose processes meet at a file.
 
-    On machines with GPUs each takes one and they talk through NCCL, elsewhere through gloo.
+    On machines with GPUs each process takes one and NCCL connects them, elsewhere gloo.
 
     Args:
         rank: The number of this process; torchrun's overrides it.

@@ -42,7 +42,9 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class GradientResult:
-    """What computing the gradients led to; they are in the parameters. By default nothing.
+    """The result of computing gradients, which themselves are in the parameters.
+
+    By default nothing.
 
     Attributes:
         loss: CTC in nats per character.

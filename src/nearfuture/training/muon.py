@@ -58,7 +58,7 @@ class Muon(optim.Optimizer):
 
     `m ← μ m + (1 - μ) g`, `W ← (1 - λ w) W - λ s NS(μ m + (1 - μ) g)`: momentum μ = 0.95 with
     Nesterov's look ahead, decoupled weight decay w, and `s = 0.2 √max(M, N)`, which makes a step as
-    large as one of AdamW's. torch orthogonalises in bfloat16 everywhere and cannot be told not to.
+    large as one of AdamW's. torch always orthogonalises in bfloat16.
 
     Args:
         matrices: (M, N) each.

@@ -61,7 +61,7 @@ class DataOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ArchitectureOptions:
-    """Which models are trained.
+    """The models to train and their architecture.
 
     Attributes:
         preset: Size of the models; by default small. The research model of Deep Speech 2 is
@@ -86,7 +86,7 @@ class ArchitectureOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class ScheduleOptions:
-    """How long a training goes on, and how its learning rates change.
+    """The length of a training and the schedule of its learning rates.
 
     Attributes:
         steps: Training steps of each model; by default 6000. A training may be resumed with more or
@@ -190,7 +190,7 @@ class OptimizerOptions:
         )
 
     def fine_tuning(self) -> OptimizerOptions:
-        """The same with smaller rates where none are given."""
+        """Return these options with the default rates of fine-tuning."""
         rate = self.learning_rate
         rate = _FINE_TUNING_LEARNING_RATE if rate is None else rate
         muon_lr = _MUON_LR / _LEARNING_RATE * rate if self.muon_lr is None else self.muon_lr
@@ -200,7 +200,7 @@ class OptimizerOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class DistillationOptions:
-    """How the streaming model learns from the bidirectional one, and how early its symbols come.
+    """Distillation from the bidirectional to the streaming model, and emission delay.
 
     Attributes:
         distill: How much the streaming model learns from the bidirectional one in the same folder:
@@ -269,7 +269,7 @@ class SpecAugmentOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class HardwareOptions:
-    """How a step is computed.
+    """Precision and threads of the computation.
 
     Attributes:
         bfloat16: Multiply the encoder's matrices in bfloat16, on hardware where this is faster;
@@ -301,7 +301,7 @@ class HardwareOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class TrainingOptions:
-    """How models are trained.
+    """The options of a training, apart from data and architecture.
 
     Attributes:
         schedule: How long to train.
@@ -315,7 +315,7 @@ class TrainingOptions:
             With 0 they are the weights.
         checkpoint_metric: The validation metric by which the best model is kept, the lower the
             better.
-        hardware: How a step is computed.
+        hardware: Precision and threads of the computation.
         seed: Seed of everything random.
 
     Raises:

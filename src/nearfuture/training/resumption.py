@@ -1,4 +1,4 @@
-"""What may change when a training is resumed, and what the user is told about it."""
+"""What may change when a training is resumed, and what the user is warned of."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ Report = Callable[[str, ProgressEvent | StepProgress], None]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingResult:
-    """How the training of a model ended.
+    """The outcome of the training of a model.
 
     Attributes:
         finished: False where it was interrupted; the checkpoint can be resumed.

@@ -33,7 +33,7 @@ class WorkerGroup:
     processes: tuple[BaseProcess, ...] = ()
 
     def failed(self) -> bool:
-        """Whether one of them ended before its time."""
+        """Whether a worker ended before the training did."""
         return any(process.exitcode not in (None, 0) for process in self.processes)
 
     def terminate(self) -> None:

@@ -45,18 +45,18 @@ class Adapter(ABC):
 
     @abstractmethod
     def call(self, positional: list[Array], named: Mapping[str, Any], *, seed: int | None) -> Any:
-        """Call the model and return its answer unchanged.
+        """Call the model and return its result unchanged.
 
         Raises:
             CannotRun: with what the model raised.
         """
 
     def is_array(self, value: Any) -> bool:
-        """Whether a part of an answer is an array."""
+        """Whether a part of a result is an array."""
         return isinstance(value, np.ndarray)
 
     def to_numpy(self, value: Any) -> Array:
-        """Convert an array of an answer."""
+        """Convert an array of a result."""
         return np.asarray(value)
 
     def invoke(self, function: Any, *arguments: Any) -> Any:

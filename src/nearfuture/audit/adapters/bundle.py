@@ -19,7 +19,7 @@ class BundleAdapter(Adapter):
 
     Args:
         source: a path, or the name of a model that comes with this package.
-        head: lookahead in frames; unless given the largest that keeps the budget, or else the
+        head: lookahead in frames; by default the largest that keeps the budget, or else the
             smallest. None for a bidirectional model.
         budget_ms: worst-case latency allowed; None: any.
 

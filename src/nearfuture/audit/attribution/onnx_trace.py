@@ -13,7 +13,7 @@ from nearfuture.audit.attribution.operation import Array, Operation
 
 
 class OnnxTracer:
-    """The same graph with the outputs of every node as outputs of the graph."""
+    """A copy of an ONNX graph that also outputs the result of every node."""
 
     def __init__(self, adapter: OnnxAdapter, path: Path) -> None:
         import onnx

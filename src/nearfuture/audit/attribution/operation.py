@@ -40,7 +40,7 @@ class Operation:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What identifies it in another run: path, operation and call number.
+        """The identity of the operation in another run: path, operation and call number.
 
         The number of operations may depend on the length, as where a loop fills a mask; so the
         position in the run identifies nothing.

@@ -18,7 +18,7 @@ _WINDOWS = re.compile(r"(conv|avg_pool|max_pool|lp_pool|averagepool|maxpool)", r
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """How an axis counts time: entry `i` stands for input frame `(i - offset) · rate`.
+    """An axis of time: entry `i` stands for input frame `(i - offset) · rate`.
 
     Padding on the left adds an offset, which a window without padding uses up.
     """

@@ -1,4 +1,4 @@
-"""The answer to one row does not change with the other rows of a batch."""
+"""The output of one row does not change with the other rows of a batch."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class PaddedRows:
 
     @property
     def length(self) -> int:
-        """How many frames of the short row are valid: the shortest given, or two thirds."""
+        """The number of valid frames of the short row: the shortest length, or two thirds."""
         frames = len(self.setup.base)
         shorter = [n for n in self.setup.lengths or [] if n < frames]
         if shorter:
@@ -69,7 +69,7 @@ class PaddedRows:
 
     @property
     def count(self) -> int:
-        """How many rows a call has."""
+        """The number of rows in a call."""
         return self.setup.model.rows or 2
 
     @property

@@ -1,4 +1,4 @@
-"""Equal calls give equal answers, whatever was called between them, and leave no state behind."""
+"""Equal calls give equal results, whatever was called between them, and leave no state behind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nearfuture.audit.probing import Probes
 from nearfuture.audit.report import Finding
 from nearfuture.audit.setup import Setup
 
-_CHECKED = "whether equal calls give equal answers"
+_CHECKED = "whether equal calls give equal results"
 
 
 def check_repeat(setup: Setup) -> tuple[CheckResult, Setup | None]:
@@ -56,7 +56,7 @@ def check_repeat(setup: Setup) -> tuple[CheckResult, Setup | None]:
         )
         return _found(Finding(kind="nondeterminism", message=message)), setup
     if changed:
-        message = f"calls change {', '.join(changed)}, though not the answer to the example"
+        message = f"calls change {', '.join(changed)}, though not the result of the example"
         evidence = {"changed": changed}
         return _found(
             Finding(kind="state", message=message, severity="notice", evidence=evidence)
@@ -68,7 +68,7 @@ def _kept_state(
     setup: Setup, compared: Comparison, changed: list[str]
 ) -> tuple[CheckResult, Setup | None]:
     """Return the finding, and a setup that resets the model before every call, if that helps."""
-    message = f"the same input gives another answer after another call: {compared.describe()}"
+    message = f"the same input gives another result after another call: {compared.describe()}"
     if changed:
         message += f"; calls change {', '.join(changed)}"
     steady = None

@@ -40,7 +40,7 @@ def check_streaming(setup: Setup, steps: StreamingSteps) -> CheckResult:
         except CannotRun as error:
             message = (
                 f"in chunks of [{shown}] frames it cannot be compared ({error}); which sizes are "
-                f"accepted is said with `chunks` and `first_chunk`"
+                f"accepted is set by `chunks` and `first_chunk`"
             )
             refused.append(_finding(message, chunks, "undecided"))
             continue
@@ -70,13 +70,13 @@ def _stream(setup: Setup, steps: StreamingSteps, chunks: list[int], empty: Array
         chunk = model.native(setup.base[None, at : at + size])
         at += size
         arguments = (state, chunk) if state_first else (chunk, state)
-        answer = adapter.invoke(steps.step, *arguments)
-        if not isinstance(answer, tuple) or len(answer) != 2:
+        result = adapter.invoke(steps.step, *arguments)
+        if not isinstance(result, tuple) or len(result) != 2:
             raise CannotRun(
-                f"step(chunk, state) returns (frames, state), not {type(answer).__name__}",
+                f"step(chunk, state) returns (frames, state), not {type(result).__name__}",
                 parameter="step",
             )
-        y, state = answer
+        y, state = result
         pieces.append(model.frames_of(y))
     if steps.finish is not None:
         pieces.append(model.frames_of(adapter.invoke(steps.finish, state)))

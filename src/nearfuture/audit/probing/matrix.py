@@ -51,7 +51,7 @@ class Dependencies:
 
 
 def dependency_matrix(setup: Setup, probes: Probes) -> Dependencies:
-    """Probe every frame, many at a time; follow by NaN what fades, if the model propagates NaN."""
+    """Measure the dependency matrix by probing every frame; NaN finds dependencies that fade."""
     probing = _Probing(setup, probes)
     matrix, kind = probing.values()
     own = setup.own(len(matrix))
@@ -109,7 +109,7 @@ class _Probing:
     """Probes in batches of one shape, compared with an unchanged batch of that shape.
 
     Attributes:
-        base: (K, U, E), the answer to the unchanged batch.
+        base: (K, U, E), the result for the unchanged batch.
         tiny: changes below this, relative to the largest output, may be rounding.
     """
 

@@ -140,7 +140,7 @@ def extrapolate(setup: Setup, look: FarthestDependency, limit: float) -> tuple[f
 
 @dataclass
 class _Intervals:
-    """What is known of every output: the last frame it depends on lies in [low, high].
+    """Bounds for every output: the last frame it depends on lies in [low, high].
 
     Attributes:
         low, high: (U,).

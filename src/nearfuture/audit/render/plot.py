@@ -38,7 +38,7 @@ def plot(report: Report, axes: Axes | None = None) -> Axes:
 
     Args:
         report: a report with a matrix.
-        axes: where to draw; a new figure unless given.
+        axes: where to draw; by default a new figure.
 
     Returns:
         The axes, which can still be changed.

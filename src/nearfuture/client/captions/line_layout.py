@@ -9,7 +9,7 @@ from rich.cells import cell_len
 
 @dataclass
 class LineLayout:
-    """The lines of a text that only grows; a text that shrank is laid out anew.
+    """The lines of a text that only grows; a text that shrank is laid out again.
 
     >>> layout = LineLayout()
     >>> layout.full_lines("one two", width=12), layout.full_lines("one two three fo", width=12)

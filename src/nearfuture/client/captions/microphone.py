@@ -47,7 +47,7 @@ class Microphone:
     lost, and counted.
 
     Args:
-        device: number or part of a name, as `microphones` lists them; the default one unless given.
+        device: number or part of a name, as `microphones` lists them; by default the system's.
 
     Raises:
         NearfutureError: where sounddevice or PortAudio is missing, or there is no such device.

@@ -16,7 +16,7 @@ from nearfuture.text import normalise
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReferenceRecording:
-    """What is played, made before the clock runs, and what is known of it.
+    """A recording to play, prepared before time is measured, with its reference.
 
     Attributes:
         name: of the recording.
@@ -77,5 +77,5 @@ class ReferenceRecording:
 
     @property
     def duration_s(self) -> float:
-        """How long it plays."""
+        """The duration of the recording in seconds."""
         return len(self.pcm) / self.rate

@@ -77,7 +77,7 @@ def _speech(measurement: ServerMeasurement) -> list[str]:
     by = [f"{named[how]} ({count})" for how, count in measurement.speech_by.most_common()]
     lines = [f"where speech begins and ends is known by: {', '.join(by)}"] if by else []
     if by and not measurement.speech_by["words"]:
-        lines.append("when each word ends is not known: nearfuture align tells, for `words`")
+        lines.append("the end of each word is not known: nearfuture align finds it, for `words`")
     return lines
 
 
@@ -94,7 +94,7 @@ def _pace(measurement: ServerMeasurement) -> list[str]:
             "THIS CLIENT DID NOT KEEP PACE, and the delays above may be its own: use fewer "
             "connections, longer chunks, or a machine with nothing else to do"
         )
-    # Of a server that hardly ever waits nothing is said, and a client that is starved cannot tell.
+    # A server that hardly ever waits needs no note, and a client short of CPU cannot measure it.
     elif (blocked_s := measurement.blocked_s()) > 0.01 * sum(
         played.recording.duration_s for played in measurement.complete
     ):

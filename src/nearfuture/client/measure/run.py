@@ -106,7 +106,7 @@ class ServerMeasurement:
 
     @property
     def failures(self) -> Counter[str]:
-        """How often each reason ended a recording too early."""
+        """The number of recordings that failed for each reason."""
         return Counter(played.failure for played in self.played if played.failure)
 
     def metrics(self) -> dict[str, Distribution | None]:
@@ -125,7 +125,7 @@ class ServerMeasurement:
 
     @property
     def speech_by(self) -> Counter[str]:
-        """How the place of the speech was known, by number of recordings played."""
+        """The number of recordings for each source of the times of speech."""
         spans = (played.recording.speech for played in self.complete)
         return Counter("none" if span is None else span.by for span in spans)
 
@@ -168,7 +168,7 @@ async def measure(
         recordings: at the rate of the protocol.
         connect: opens a connection.
         protocol: makes the client's side of one, for a rate.
-        options: one connection that plays each recording once, unless given.
+        options: by default one connection that plays each recording once.
         on_played: called after each.
 
     Raises:

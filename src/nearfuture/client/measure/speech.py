@@ -23,7 +23,7 @@ RUN = 3  # frames: a click is shorter
 
 @dataclass(frozen=True, kw_only=True)
 class SpeechSpan:
-    """Where the speech of a recording lies.
+    """The interval of a recording in which there is speech.
 
     Attributes:
         start_ms: start of the first word.

@@ -36,7 +36,7 @@ _CLASSES: dict[ProtocolName, type[StreamProtocol]] = {
 def protocol_factory(
     name: ProtocolName, *, budget_ms: float | None = None, model: str | None = None
 ) -> Callable[[int], StreamProtocol]:
-    """Return what makes the client's side of a protocol, for the rate of a recording.
+    """Return a function that makes the client's side of a protocol for a sample rate.
 
     Args:
         name: of the protocol.

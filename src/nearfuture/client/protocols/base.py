@@ -22,7 +22,7 @@ Pcm: TypeAlias = NDArray[np.int16]
 
 
 class StreamProtocol(ABC):
-    """One stream of audio to a server and its text back; made anew for every connection.
+    """The client's side of one stream: audio to a server, text back; one per connection.
 
     The order of calls: send `opening()`; read until `ready`; send `audio(…)` any number of times,
     reading at the same time; send `ending()`; read until `ended`. Where the server closes the
@@ -59,7 +59,7 @@ class StreamProtocol(ABC):
 
     @abstractmethod
     def ending(self) -> list[Message]:
-        """Return what says that there is no more audio, and that the rest of the text is wanted."""
+        """Return the messages that end the audio and request the rest of the text."""
 
     @abstractmethod
     def read(self, message: Message) -> Caption | None:

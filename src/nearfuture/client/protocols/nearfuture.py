@@ -20,8 +20,8 @@ class NearfutureStream(StreamProtocol):
 
     Args:
         rate: samples per second of the recording; any.
-        budget_ms: the latency to ask for; the server's own unless given.
-        model: the model to ask for; the server's first one unless given.
+        budget_ms: the latency to ask for; by default the server's own.
+        model: the model to ask for; by default the server's first one.
 
     >>> stream = NearfutureStream(8000, budget_ms=400)
     >>> stream.opening()

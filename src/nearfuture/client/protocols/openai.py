@@ -53,7 +53,7 @@ class OpenAIRealtime(StreamProtocol):
         return url if parts.query else urlunsplit(parts._replace(query="intent=transcription"))
 
     def opening(self) -> list[Message]:
-        """Return the session that is wanted."""
+        """Return the settings of the session to request."""
         audio_input: dict[str, Any] = {
             "format": {"type": "audio/pcm", "rate": _RATE},
             "transcription": {} if self._model is None else {"model": self._model},

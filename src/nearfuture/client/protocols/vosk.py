@@ -55,7 +55,7 @@ class Vosk(StreamProtocol):
         return [pcm.astype("<i2").tobytes()]
 
     def ending(self) -> list[Message]:
-        """Return the end of file, which is answered as audio is."""
+        """Return the end-of-file message, which the server answers like audio."""
         self._ending = True
         self._unanswered.append(self._sent_ms)
         return [json.dumps({"eof": 1})]
@@ -71,7 +71,7 @@ class Vosk(StreamProtocol):
         return self._result_after_end
 
     def read(self, message: Message) -> Caption | None:
-        """Return a partial of the utterance at hand, or its result.
+        """Return a partial of the current utterance, or its result.
 
         Other objects answer nothing, such as the speaker vector that some servers add.
         """

@@ -31,7 +31,7 @@ _LEAST = {  # of each range
 
 @dataclass(frozen=True, kw_only=True)
 class Augmentation:
-    """How recordings are varied, in this order; whatever is random follows from the generator.
+    """Random changes of training recordings, applied in this order, from one generator.
 
     1. Ends: each is trimmed tight with the probability `trim`, or else extended by silence with the
        probability `silence`. Models that were trained on pauses around words miss words that a
@@ -94,7 +94,7 @@ class Augmentation:
         for name in _PROBABILITIES:
             if not 0 <= getattr(self, name) <= 1:
                 raise NearfutureError(
-                    f"`{name}` is {getattr(self, name)}: a probability from 0 to 1 is wanted",
+                    f"`{name}` is {getattr(self, name)}: a probability from 0 to 1 is expected",
                     code="out_of_range",
                     parameter=name,
                 )
@@ -108,8 +108,8 @@ class Augmentation:
             limits = getattr(self, name)
             if limits is not None and not least <= limits[0] <= limits[1] < 200:
                 raise NearfutureError(
-                    f"`{name}` is {limits}: two numbers from {least:g} on are wanted, the smaller "
-                    f"first",
+                    f"`{name}` is {limits}: two numbers from {least:g} on are expected, the "
+                    f"smaller first",
                     code="out_of_range",
                     parameter=name,
                 )

@@ -12,7 +12,7 @@ Samples = NDArray[np.float32]
 
 
 def in_room(samples: Samples, response: Samples) -> Samples:
-    """What a microphone across a room hears: y = h ∗ x, cut to the length of x.
+    """Simulate a microphone across a room: y = h ∗ x, cut to the length of x.
 
     The response is used from its direct path, its greatest value, on, so that words stay where
     they are in time; it is scaled to an energy Σ h² of 1, so that the level stays about the same.

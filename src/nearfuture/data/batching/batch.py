@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Batch:
-    """The utterances of one training step, or one rank's share of them; perhaps none.
+    """The utterances of one training step, or one rank's share of them; it may be empty.
 
     Attributes:
         utterances: at the model's rate.
@@ -33,7 +33,7 @@ class Batch:
 
 @runtime_checkable
 class Batches(Protocol):
-    """Where training utterances come from: a pure function of a seed and the step.
+    """A source of training batches: a pure function of a seed and the step.
 
     A step has one global batch, however many processes ("ranks") share the work. Rank r of n loads
     only every n-th utterance of it, from the r-th on; so n ranks together see what one rank alone

@@ -24,7 +24,7 @@ _PLANS = 3  # epochs whose plans are kept: memory stays the same over a long tra
 
 @dataclass(frozen=True, kw_only=True)
 class BatchingOptions:
-    """How recordings become batches.
+    """Options for batching recordings.
 
     Attributes:
         batch_seconds: the most audio in a batch, padding included, before augmentation, unless one
@@ -47,13 +47,13 @@ class BatchingOptions:
     def __post_init__(self) -> None:
         if not self.batch_seconds > 0:
             raise NearfutureError(
-                f"`batch_seconds` is {self.batch_seconds}: more than 0 seconds are wanted",
+                f"`batch_seconds` is {self.batch_seconds}: more than 0 seconds are expected",
                 code="out_of_range",
                 parameter="batch_seconds",
             )
         if not self.cache_mb >= 0:
             raise NearfutureError(
-                f"`cache_mb` is {self.cache_mb}: 0 or more megabytes are wanted",
+                f"`cache_mb` is {self.cache_mb}: 0 or more megabytes are expected",
                 code="out_of_range",
                 parameter="cache_mb",
             )

@@ -61,7 +61,7 @@ class PublicCorpus:
 
 
 def public_corpus(name: str) -> PublicCorpus:
-    """The corpus of a name.
+    """Return the public corpus of this name.
 
     Raises:
         NearfutureError: for a name that is not in `CORPORA`.

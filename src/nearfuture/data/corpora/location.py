@@ -37,7 +37,7 @@ def corpus_folder(name: str, root: Path | None = None) -> Path | None:
 
     Args:
         name: of the corpus.
-        root: the folder of all corpora; the one that `NEARFUTURE_CORPORA` names unless given.
+        root: the folder of all corpora; by default the one that `NEARFUTURE_CORPORA` names.
 
     >>> corpus_folder("no such corpus") is None
     True

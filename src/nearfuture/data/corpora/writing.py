@@ -1,4 +1,4 @@
-"""A corpus as a manifest of Lhotse: each cut with what the header of its file states."""
+"""A corpus as a Lhotse manifest: each cut with what the header of its file states."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_corpus(
     Args:
         cuts: with their durations and rates; those of a `CorpusReport`.
         out: folder of the corpus; made if it does not exist. An earlier manifest is replaced.
-        root: folder that names of cuts and copies begin at; their whole paths unless given.
+        root: folder that names of cuts and copies begin at; by default their whole paths.
         copy: put copies of the audio into `out`/audio, and name those.
         progress: called with the cuts done and all of them.
 

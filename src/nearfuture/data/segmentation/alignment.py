@@ -71,7 +71,7 @@ class Segment:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Emissions:
-    """What a model emits for a recording.
+    """The log-probabilities of a model for a recording, with their times.
 
     Attributes:
         log_probs: (T, V) natural logarithms.

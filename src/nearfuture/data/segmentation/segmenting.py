@@ -20,7 +20,7 @@ from nearfuture.error import NearfutureError
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentationOptions:
-    """Where to cut, and which segments to keep.
+    """Rules for cutting recordings and for keeping segments.
 
     Attributes:
         silence_ms: cut where the model's best symbol is the blank or a space for so long, between
@@ -59,7 +59,7 @@ class SegmentationOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class DroppedSegment:
-    """A segment that is not to be trusted.
+    """A segment whose text is not reliable.
 
     Attributes:
         segment: its text is empty where the reference has nothing for it.

@@ -35,7 +35,7 @@ def import_lhotse() -> Any:
             import lhotse
     except ModuleNotFoundError as error:
         raise MissingDependency(
-            "a manifest of Lhotse", error.name, "pip install 'nearfuture[train]'"
+            "a Lhotse manifest", error.name, "pip install 'nearfuture[train]'"
         ) from error
     return lhotse
 

@@ -1,7 +1,7 @@
 """A model's state as the named inputs and outputs of a graph.
 
 A buffer without capacity (the state of a layer that never waits) is no input of a graph, nor is the
-count behind it, which is always 0: both are made anew inside the graph.
+count behind it, which is always 0: both are made inside the graph.
 """
 
 from __future__ import annotations

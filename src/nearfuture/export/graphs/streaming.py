@@ -41,7 +41,7 @@ class StepGraph(nn.Module):
         return pack(_start(self.model, batch_size))
 
     def leaves(self) -> list[Leaf]:
-        """What `start` returns, described."""
+        """The description of what `start` returns."""
         features, encoder, lookahead = _start(self.model, 1)
         return describe(
             [
@@ -61,7 +61,7 @@ class StepGraph(nn.Module):
 
 
 class FinishGraph(nn.Module):
-    """What still waits for a future that will not come.
+    """The graph that emits the outputs still waiting for future frames.
 
     `state… → (log_probs_τ (B, T, V), frames_τ (B,)) for each τ`, where `T` is τ unless layers below
     the lookahead have a tail of their own.

@@ -78,7 +78,7 @@ def write_graphs(
 
 
 def stored_file(path: Path) -> StoredFile:
-    """What a manifest says about a file."""
+    """Return the entry of a manifest for a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return StoredFile(bytes=path.stat().st_size, sha256=digest)

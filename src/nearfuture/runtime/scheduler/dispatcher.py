@@ -52,7 +52,7 @@ class Dispatcher:
     Args:
         bundle: of a streaming model.
         precision: of the graphs, see `Engine`.
-        threads: of one call; the physical cores this process may use unless given.
+        threads: of one call; by default the physical cores this process may use.
         max_streams: that may be open at once; their states take memory from the start.
         max_waiting_s: audio that one stream may have waiting.
         max_load: no stream is admitted that would bring the load over this, see `stats`.
@@ -130,8 +130,8 @@ class Dispatcher:
             on_error: called at most once, and then last, with the error that ended the stream
                 before its final event.
             on_log_probs: called after each step with the new log-probabilities of every head.
-            rate: samples per second of the stream's audio; the model's own unless given.
-            budget_ms: worst-case algorithmic latency allowed; the largest lookahead unless given.
+            rate: samples per second of the stream's audio; by default the model's own.
+            budget_ms: worst-case algorithmic latency allowed; by default the largest lookahead.
             endpoint: divides the text into utterances; without it the text is one utterance.
 
         Raises:

@@ -28,7 +28,7 @@ class Busy(NearfutureError):  # noqa: N818 - HTTP's word
 
     >>> print(Busy(streams=99, max_streams=128, load=0.834, limit=0.8))
     99 streams are open, and one more would bring the load to 0.83, over the limit of 0.80: try \
-again when one has ended, or ask another server
+again when one has ended, or try another server
     """
 
     code = "busy"
@@ -45,7 +45,7 @@ again when one has ended, or ask another server
                 f"{streams} streams are open, and one more would bring the load to {load:.2f}, "
                 f"over the limit of {limit:.2f}"
             )
-        super().__init__(f"{reason}: try again when one has ended, or ask another server")
+        super().__init__(f"{reason}: try again when one has ended, or try another server")
 
 
 class Load:

@@ -13,7 +13,7 @@ _WINDOW = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Occupancy:
-    """How full a dispatcher is at one moment.
+    """The load of a dispatcher at one moment.
 
     Attributes:
         streams: open now.
@@ -28,7 +28,7 @@ class Occupancy:
 
 @dataclass(frozen=True, kw_only=True)
 class DispatchStats(Occupancy):
-    """A dispatcher at one moment: how full it is, and what it has done.
+    """The load and the counters of a dispatcher at one moment.
 
     Attributes:
         max_streams: the most that may be open.

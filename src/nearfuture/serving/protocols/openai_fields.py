@@ -113,7 +113,7 @@ def read_object(
         return {}
     if not isinstance(value, dict):
         raise RequestError(
-            "invalid", f"{path} is {type(value).__name__}, but an object is wanted", path
+            "invalid", f"{path} is {type(value).__name__}, but an object is expected", path
         )
     refuse_options(value, read=read, defaults=defaults or {}, path=path)
     return value
@@ -140,7 +140,7 @@ def as_language(value: object, parameter: str) -> str | None:
     if not isinstance(value, str) or not _LANGUAGE.fullmatch(value):
         raise RequestError(
             "invalid_value",
-            f"{parameter} {brief(value)} is no language: a tag such as 'en' is wanted",
+            f"{parameter} {brief(value)} is no language: a tag such as 'en' is expected",
             parameter,
         )
     return value

@@ -125,7 +125,7 @@ class RealtimeHandler(LiveHandler):
     async def _append(self, event: Mapping[str, Any]) -> None:
         audio = event.get("audio")
         if not isinstance(audio, str):
-            raise RequestError("invalid", "audio is missing: base64 text is wanted", "audio")
+            raise RequestError("invalid", "audio is missing: base64 text is expected", "audio")
         try:
             data = base64.b64decode(audio, validate=True)
         except (binascii.Error, ValueError) as error:

@@ -104,7 +104,7 @@ class _Transcriptions:
                         await reply.event({"type": "transcript.text.delta", "delta": delta})
                         sent = last.committed
         if last is None or not last.ended or session.audio_dropped:
-            raise RequestError("draining", "the server stops before the end: ask another, or later")
+            raise RequestError("draining", "the server stops before the end: try another, or later")
         if request.stream:
             await reply.event({"type": "transcript.text.done", "text": last.committed})
             await reply.end()

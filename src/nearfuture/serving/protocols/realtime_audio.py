@@ -56,7 +56,7 @@ class InputAudioBuffer:
         self._uncommitted = await self._audio.accept(data) or self._uncommitted
 
     async def commit(self) -> None:
-        """End the utterance at hand; returns when its transcript has been sent.
+        """End the current utterance; returns when its transcript has been sent.
 
         Raises:
             RequestError: if nothing was appended since the last commit.

@@ -35,9 +35,9 @@ class Conversation:
     def __init__(self) -> None:
         self._prefix = f"item_{secrets.token_hex(6)}"
         self._count = 0
-        self._item: str | None = None  # of the utterance at hand
+        self._item: str | None = None  # of the current utterance
         self._previous: str | None = None  # the last one that was committed
-        self._sent = ""  # of the utterance at hand
+        self._sent = ""  # of the current utterance
         self._began_ms = 0.0  # where it began, in the audio of this session
         self._cleared_ms = 0.0  # audio of sessions before this one
 
@@ -82,7 +82,7 @@ class Conversation:
         return events
 
     def clear(self, audio_ms: float) -> None:
-        """Forget the utterance at hand, and the session with `audio_ms` of audio so far."""
+        """Forget the current utterance, and the session with `audio_ms` of audio so far."""
         self._item, self._sent, self._began_ms = None, "", 0.0
         self._cleared_ms += audio_ms
 

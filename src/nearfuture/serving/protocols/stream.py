@@ -83,7 +83,7 @@ class StreamHandler(LiveHandler):
         else:
             raise RequestError(
                 "bad_message",
-                f"a message has the type {brief(kind)}: flush, finish or ping is wanted",
+                f"a message has the type {brief(kind)}: flush, finish or ping is expected",
             )
 
     async def send_results(self) -> None:
@@ -102,7 +102,7 @@ class StreamHandler(LiveHandler):
             async with self._reopening:
                 continue
         if session is not None and not session.ended and not self.connection.closed:
-            raise RequestError("draining", "this server is about to stop: ask another")
+            raise RequestError("draining", "this server is about to stop: try another")
 
     async def send_error(self, error: RequestError) -> str:
         """Send an error message; the socket closes with its code."""

@@ -107,7 +107,7 @@ class TranscriptionRequest:
 def _field(form: FormData, name: str) -> str | None:
     value = form.get(name)
     if isinstance(value, UploadFile):
-        raise RequestError("invalid", f"'{name}' is a file, but text is wanted", name)
+        raise RequestError("invalid", f"'{name}' is a file, but text is expected", name)
     return value
 
 

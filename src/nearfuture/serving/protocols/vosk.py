@@ -170,7 +170,7 @@ class _Recognizer:
 
     @property
     def text(self) -> str:
-        """The text of the utterance at hand, settled and provisional."""
+        """The text of the current utterance, settled and provisional."""
         return "" if self._current is None else self._current.committed + self._current.provisional
 
     @property
@@ -194,7 +194,7 @@ class _Recognizer:
                 await self._until(lambda: self.over or self._behind_ms() < self._pending_ms)
 
     async def end(self, *, for_good: bool) -> None:
-        """End the utterance at hand, or the stream."""
+        """End the current utterance, or the stream."""
         await self._audio.finish()
         self._session.final_ms = None
         await (self._session.finish() if for_good else self._session.flush())
@@ -230,7 +230,7 @@ class _Recognizer:
                 self.over = update.ended
                 self._changed.set()
             if not self.over:
-                raise RequestError("draining", "this server is about to stop: ask another")
+                raise RequestError("draining", "this server is about to stop: try another")
         except NearfutureError as error:
             self._error = error
             self._changed.set()

@@ -119,7 +119,7 @@ def _word(word: Word, *, confidence: bool) -> dict[str, Any]:
 
 def _config(fields: object) -> VoskConfig:
     if not isinstance(fields, dict):
-        raise RequestError("invalid", f"config is {brief(fields)}, but an object is wanted")
+        raise RequestError("invalid", f"config is {brief(fields)}, but an object is expected")
     if unknown := sorted(set(fields) - _OPTIONS):
         raise RequestError(
             "invalid",
@@ -147,7 +147,7 @@ def _alternatives(value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise RequestError(
             "invalid",
-            f"max_alternatives is {brief(value)}: a whole number from 0 is wanted",
+            f"max_alternatives is {brief(value)}: a whole number from 0 is expected",
             "max_alternatives",
         )
     return value

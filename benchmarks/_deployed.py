@@ -1,6 +1,6 @@
 """Deep Speech 2 at the size it was deployed at, as a bundle: with random weights.
 
-Random weights will do for speed, and for nothing else. The batch norms have heard some noise, so
+Random weights will do for speed, and for nothing else. The batch norms have run on some noise, so
 that activations have the sizes they would have. Once written it is kept.
 
     python benchmarks/_deployed.py runs/deep-speech-2-deployed
@@ -33,7 +33,7 @@ def deployed(folder: Path = FOLDER) -> Bundle:
 
 
 def written(config: RecognizerConfig, folder: Path, precisions: tuple[str, ...]) -> Path:
-    """A bundle of untrained weights whose batch norms and features have heard noise."""
+    """A bundle of untrained weights whose batch norms and features have run on noise."""
     torch.manual_seed(SEED)
     model = Recognizer(config)
     pcm, lengths = 0.1 * torch.randn(2, 32_000, 1), torch.tensor([32_000, 20_000])

@@ -276,8 +276,10 @@ def our_verdict(case: Case) -> dict[str, Any]:
         laws.check(case.ours, judges)
     except LawBroken as error:
         first, *rest = str(error).splitlines()
-        told = [line.strip() for line in rest if line.strip().startswith("also ")]
-        others = [line.removeprefix("also ").partition(" (")[0].partition(":")[0] for line in told]
+        messages = [line.strip() for line in rest if line.strip().startswith("also ")]
+        others = [
+            line.removeprefix("also ").partition(" (")[0].partition(":")[0] for line in messages
+        ]
         says = f"{first}; also {', '.join(others)}" if others else first
         return {"passes": False, "says": says}
     return {"passes": True, "says": ""}

@@ -41,7 +41,7 @@ class String:
     words: list[Spoken]
 
     @property
-    def said(self) -> list[str]:
+    def spoken_words(self) -> list[str]:
         return [word.text for word in self.words]
 
 
@@ -70,7 +70,7 @@ def recorded(rng: np.random.Generator, strings: int) -> tuple[NDArray[np.float32
 
 def spoil(rng: np.random.Generator, made: list[String]) -> tuple[list[list[str]], dict[int, str]]:
     """The texts, some of which are wrong, and which of them are wrong in what way."""
-    texts = [one.said for one in made]
+    texts = [one.spoken_words for one in made]
     chosen = rng.permutation(len(made))[: sum(SPOILT.values())]
     kinds = [kind for kind, count in SPOILT.items() for _ in range(count)]
     for number, kind in zip(chosen, kinds, strict=True):
@@ -116,7 +116,7 @@ def times(found: Segments, made: list[String]) -> tuple[Table, list[dict[str, st
     ends = np.array([a.end_ms - b.end_ms for a, (_, b) in zip(aligned, spoken, strict=True)])
     new = np.array([speaker == HELD_OUT for speaker, _ in spoken])
     for what, errors in (("starts", starts), ("ends", ends), ("middles", (starts + ends) / 2)):
-        for who, here in (("speakers heard in training", ~new), ("a new speaker", new)):
+        for who, here in (("speakers in training", ~new), ("a new speaker", new)):
             one, absolute = errors[here], np.abs(errors[here])
             within = float(np.mean(absolute <= 80))
             table.add_row(
@@ -156,11 +156,11 @@ def recovered(
             for word in one.words
             if word.end_ms > kept_one.start_ms and word.start_ms < kept_one.end_ms
         ]
-        said = [word.text for _, word in inside]
+        spoken_words = [word.text for _, word in inside]
         text = kept_one.text.split()
-        if text == said:
+        if text == spoken_words:
             segments["exact"] += 1
-        elif text in (said[1:], said[:-1]):
+        elif text in (spoken_words[1:], spoken_words[:-1]):
             segments["one_word_more"] += 1
         else:
             segments["wrong"] += 1
@@ -195,8 +195,8 @@ def main() -> None:
     samples, made = recorded(rng, options.strings)
     began = time.process_time()
     log_probs = model.log_probs(samples)
-    heard = time.process_time()
-    right = cut(model, samples, log_probs, [one.said for one in made], FREE)
+    decoded = time.process_time()
+    right = cut(model, samples, log_probs, [one.spoken_words for one in made], FREE)
     aligned = time.process_time()
     table, results = times(right, made)
     table.title = (
@@ -204,15 +204,15 @@ def main() -> None:
         f"{len(log_probs)} frames"
     )
     table.caption = (
-        f"processor time: log-probabilities {heard - began:.1f} s, alignment and cutting "
-        f"{aligned - heard:.1f} s"
+        f"processor time: log-probabilities {decoded - began:.1f} s, alignment and cutting "
+        f"{aligned - decoded:.1f} s"
     )
     Console(width=120).print(table)
 
     texts, wrong = spoil(rng, made)
     found = cut(model, samples, log_probs, texts)
     table, figures = recovered(found, made, wrong)
-    seconds = {"log_probs_s": heard - began, "alignment_s": aligned - heard}
+    seconds = {"log_probs_s": decoded - began, "alignment_s": aligned - decoded}
     emit(table, {"times": results, **seconds, **figures})
 
 

@@ -30,8 +30,10 @@ def measure(
     model: Model, strings: Sequence[Utterance]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Error rates with intervals, and the word error rate of each speaker."""
-    heard = [model.transcribe(one.samples, RATE).text for one in track(strings, transient=True)]
-    pairs = list(zip(strings, heard, strict=True))
+    hypotheses = [
+        model.transcribe(one.samples, RATE).text for one in track(strings, transient=True)
+    ]
+    pairs = list(zip(strings, hypotheses, strict=True))
     words = [word_errors(one.text, text) for one, text in pairs]
     characters = [character_errors(one.text, text) for one, text in pairs]
     wer = bootstrap_interval(words)

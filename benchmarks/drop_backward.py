@@ -1,4 +1,4 @@
-"""What a bidirectional model hears without its backward direction, beside one trained to stream.
+"""A bidirectional model without its backward direction, beside one trained to stream.
 
 The backward half of every recurrent layer of the bundled twin is set to zero, so that its state is
 zero for ever and the sum of the directions is the forward one alone: the shape of a model that
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--bidirectional", default="digits-bidirectional")
     options = parser.parse_args()
 
-    ((name, heard),) = strings(options.manifest).items()
+    ((name, evaluated),) = strings(options.manifest).items()
     models: dict[str, Model] = {"both directions": load(options.bidirectional)}
     with tempfile.TemporaryDirectory() as folder:
         models["its forward direction alone"] = load(
@@ -85,18 +85,18 @@ def main() -> None:
             "WER %",
             "95 % interval",
             "CER %",
-            title=f"{len(heard)} strings of connected digits ({name})",
+            title=f"{len(evaluated)} strings of connected digits ({name})",
         )
         results = []
         for model_name, model in models.items():
-            figures, _ = measure(model, heard)
+            figures, _ = measure(model, evaluated)
             table.add_row(
                 model_name,
                 f"{figures['wer']:.2f}",
                 f"{figures['wer_low']:.2f}-{figures['wer_high']:.2f}",
                 f"{figures['cer']:.2f}",
             )
-            results.append({"model": model_name, "strings": len(heard), **figures})
+            results.append({"model": model_name, "strings": len(evaluated), **figures})
     emit(table, results)
 
 

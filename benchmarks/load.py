@@ -46,16 +46,16 @@ def ceiling(dispatcher: Dispatcher, runs: list[Run], options: argparse.Namespace
 
 
 class Clockless:
-    """Streams that are fed the next quantum as soon as all have said something to the last."""
+    """Streams that are fed the next quantum as soon as all have emitted something for the last."""
 
     def __init__(self, dispatcher: Dispatcher, streams: int) -> None:
-        self.heard = threading.Semaphore(0)
+        self.updates = threading.Semaphore(0)
         self.streams = [dispatcher.open(on_event=self._heard) for _ in range(streams)]
         self.samples = dispatcher.manifest.quantum_samples
         self.random = np.random.default_rng(0)
 
     def _heard(self, _: object) -> None:
-        self.heard.release()
+        self.updates.release()
 
     def round(self) -> float:
         """One quantum of each; milliseconds."""
@@ -64,7 +64,7 @@ class Clockless:
         for stream in self.streams:
             stream.accept(samples)
         for _ in self.streams:
-            self.heard.acquire()
+            self.updates.acquire()
         return 1000 * (time.perf_counter() - began)
 
     def close(self) -> None:
@@ -153,12 +153,12 @@ def main_sizes(sizes: dict[int, int]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="a bundle; Deep Speech 2, random, unless given")
+    parser.add_argument("--model", help="a bundle; by default Deep Speech 2, random")
     parser.add_argument("--precision", nargs="+", default=["int8", "float32"])
     parser.add_argument("--streams", nargs="+", type=int, default=STREAMS)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--utterance", nargs=2, type=float, default=(3.0, 9.0), metavar="S")
-    parser.add_argument("--threads", type=int, help="the physical cores unless given")
+    parser.add_argument("--threads", type=int, help="by default the physical cores")
     parser.add_argument("--ceiling", action="store_true", help="find the most streams by bisection")
     parser.add_argument("--most", type=int, default=256, help="streams that bisection tries")
     parser.add_argument("--hours", type=float, default=0.0, help="of audio, on a fast clock")

@@ -32,8 +32,8 @@ TOO_LATE_MS = 670.0  # ten times what Deep Speech 2 allowed: more streams would 
 
 
 @dataclass
-class Heard:
-    """What all clients saw; times in ms."""
+class Measurements:
+    """The measurements of all clients; times in ms."""
 
     began: float
     compute: list[float] = field(default_factory=list)
@@ -63,7 +63,12 @@ class Row:
 
 
 async def speaker(
-    server: Served, rate: int, heard: Heard, until: float, utterance_s: tuple[float, float], n: int
+    server: Served,
+    rate: int,
+    measured: Measurements,
+    until: float,
+    utterance_s: tuple[float, float],
+    n: int,
 ) -> None:
     """One client: utterance after utterance."""
     random = np.random.default_rng(n)
@@ -75,17 +80,17 @@ async def speaker(
         chunks = int(share * random.uniform(*utterance_s) * 1000 / CHUNK_MS)
         share = 1.0
         try:
-            await utterance(server, rate, heard, until, tape, chunks)
+            await utterance(server, rate, measured, until, tape, chunks)
         except ConnectionClosed as closed:
-            heard.ends[f"closed with {closed.rcvd.code if closed.rcvd else 1006}"] += 1
+            measured.ends[f"closed with {closed.rcvd.code if closed.rcvd else 1006}"] += 1
             await asyncio.sleep(0.5)
         except (InvalidStatus, OSError) as error:
-            heard.ends[type(error).__name__] += 1
+            measured.ends[type(error).__name__] += 1
             await asyncio.sleep(0.5)
 
 
 async def utterance(
-    server: Served, rate: int, heard: Heard, until: float, tape: np.ndarray, chunks: int
+    server: Served, rate: int, measured: Measurements, until: float, tape: np.ndarray, chunks: int
 ) -> None:
     async with connect(server.url(), compression=None, ping_interval=None) as client:
         hello = {"type": "hello", "version": 1, "rate": rate, "endpoint": None}
@@ -97,14 +102,14 @@ async def utterance(
             async for message in client:
                 update = json.loads(message)
                 if update["type"] != "update":
-                    heard.ends[update.get("code", update["type"])] += 1
+                    measured.ends[update.get("code", update["type"])] += 1
                 elif update["ended"]:
-                    heard.ends["ended"] += 1
-                    if heard.counts():
-                        heard.final.append(1000 * (time.perf_counter() - finished))
-                        heard.final_compute.append(update["compute_ms"])
-                elif heard.counts():
-                    heard.compute.append(update["compute_ms"])
+                    measured.ends["ended"] += 1
+                    if measured.counts():
+                        measured.final.append(1000 * (time.perf_counter() - finished))
+                        measured.final_compute.append(update["compute_ms"])
+                elif measured.counts():
+                    measured.compute.append(update["compute_ms"])
 
         listening = asyncio.create_task(listen())
         began = time.perf_counter()
@@ -114,31 +119,31 @@ async def utterance(
             if due > until:
                 listening.cancel()
                 return
-            if heard.counts():
-                heard.late.append(1000 * (time.perf_counter() - due))
+            if measured.counts():
+                measured.late.append(1000 * (time.perf_counter() - due))
             await client.send(tape[number % len(tape)].tobytes())
         finished = time.perf_counter()
         await client.send('{"type": "finish"}')
         await listening
 
 
-async def watch(server: Served, heard: Heard, until: float) -> None:
+async def measure_health(server: Served, measured: Measurements, until: float) -> None:
     while time.perf_counter() < until:
-        heard.health.append(await asyncio.to_thread(server.health_ms))
+        measured.health.append(await asyncio.to_thread(server.health_ms))
         await asyncio.sleep(0.5)
 
 
 async def run(
     server: Served, precision: str, rate: int, streams: int, options: argparse.Namespace
 ) -> Row:
-    heard = Heard(time.perf_counter())
-    until = heard.began + WARM_UP_S + options.seconds
+    measured = Measurements(time.perf_counter())
+    until = measured.began + WARM_UP_S + options.seconds
     cpu_s = server.cpu_s()
     await asyncio.gather(
-        *(speaker(server, rate, heard, until, options.utterance, n) for n in range(streams)),
-        watch(server, heard, until),
+        *(speaker(server, rate, measured, until, options.utterance, n) for n in range(streams)),
+        measure_health(server, measured, until),
     )
-    used = (server.cpu_s() - cpu_s) / (time.perf_counter() - heard.began)
+    used = (server.cpu_s() - cpu_s) / (time.perf_counter() - measured.began)
 
     def percentiles(values: list[float], *of: float) -> list[float]:
         return np.percentile(values, of).round(2).tolist() if values else [float("nan")] * len(of)
@@ -146,19 +151,19 @@ async def run(
     return Row(
         precision,
         streams,
-        percentiles(heard.compute, 50, 98),
-        percentiles(heard.final_compute, 50, 98),
-        percentiles(heard.final, 50, 98),
-        percentiles(heard.late, 50, 98),
-        percentiles(heard.health, 50, 98, 100),
-        dict(heard.ends),
+        percentiles(measured.compute, 50, 98),
+        percentiles(measured.final_compute, 50, 98),
+        percentiles(measured.final, 50, 98),
+        percentiles(measured.late, 50, 98),
+        percentiles(measured.health, 50, 98, 100),
+        dict(measured.ends),
         round(used, 2),
     )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", help="a bundle; Deep Speech 2, random, unless given")
+    parser.add_argument("--model", help="a bundle; by default Deep Speech 2, random")
     parser.add_argument("--precision", nargs="+", default=["int8"])
     parser.add_argument("--streams", nargs="+", type=int, default=STREAMS)
     parser.add_argument("--seconds", type=float, default=20.0)

@@ -21,7 +21,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 CLIP = ROOT / "src/nearfuture/assets/samples/flite-rms-3602.flac"
 BATCHES = (2, 5, 16, 33)
-ROWS = 6  # that are heard alone as well
+ROWS = 6  # that are computed alone as well
 QUANTA = 8
 EMULATOR = "qemu-x86_64"
 HAS = {
@@ -44,7 +44,7 @@ def here(bundle: str, out: Path) -> None:
 
     audio = read(CLIP)
     found: dict[str, Any] = {"offered": processor.offered(), "rows": {}, "text": {}}
-    heard: dict[str, Any] = {}
+    outputs_by_precision: dict[str, Any] = {}
     random = np.random.default_rng(0)
     for precision in ("float32", "int8", "int4"):
         try:
@@ -67,7 +67,7 @@ def here(bundle: str, out: Path) -> None:
         stream = model.stream(audio.rate, on_log_probs=parts.append)
         stream.accept(audio.samples)
         found["text"][precision] = stream.finish().committed
-        heard[precision] = np.concatenate([part[max(part)] for part in parts])
+        outputs_by_precision[precision] = np.concatenate([part[max(part)] for part in parts])
     offline = OfflineEngine(Bundle.open("digits-bidirectional"))
     clip = resample(audio.samples, audio.rate, 8000)[:12_000]
     rows = np.stack([clip, *random.uniform(-1, 1, (7, len(clip))).astype(np.float32)])
@@ -78,8 +78,8 @@ def here(bundle: str, out: Path) -> None:
         np.array_equal(offline.run(rows[:b], sizes[:b])[0][0, :n], one[0, :n]) for b in (2, 3, 5, 8)
     ]
     found["rows"]["bidirectional float32"] = "equal" if all(same) else "differ"
-    heard["bidirectional"] = one[0, :n]
-    np.savez(out, **heard)
+    outputs_by_precision["bidirectional"] = one[0, :n]
+    np.savez(out, **outputs_by_precision)
     print(json.dumps(found))
 
 
@@ -138,8 +138,8 @@ def measured(name: str, bundle: Path, out: Path) -> dict[str, Any]:
     if result.returncode == 0:
         return dict(json.loads(result.stdout.splitlines()[-1]))
     lines = [line for line in result.stderr.splitlines() if "warning: TCG" not in line]
-    told = " ".join(lines[-3:]) or f"exit code {result.returncode}"
-    return {"fails": told}
+    message = " ".join(lines[-3:]) or f"exit code {result.returncode}"
+    return {"fails": message}
 
 
 def main() -> None:
@@ -172,10 +172,12 @@ def main() -> None:
             results[name] = measured(name, bundle, out)
             if "fails" in results[name]:
                 continue
-            heard = dict(np.load(out))
-            first = heard if first is None else first
+            outputs_by_precision = dict(np.load(out))
+            first = outputs_by_precision if first is None else first
             results[name]["worst_from_first"] = {
-                key: float(np.abs(heard[key] - first[key]).max()) for key in heard if key in first
+                key: float(np.abs(outputs_by_precision[key] - first[key]).max())
+                for key in outputs_by_precision
+                if key in first
             }
     columns = ("runs", "float32 rows", "bidirectional", "int8 rows", "int4 rows")
     table = Table("processor", *columns, "worst |Δ log p| from the first: float32", "int8")

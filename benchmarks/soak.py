@@ -121,11 +121,11 @@ class Speaker:
             self.at = (self.at + len(piece)) % len(self.data)
             self.client.send(piece)
             self.sent_s += len(piece) / 2 / RATE
-            self.hear(AHEAD_S)
-        self.hear(1.5)  # an update a second of audio is certain
+            self.read_until(AHEAD_S)
+        self.read_until(1.5)  # an update a second of audio is certain
         return self.server.cpu_s() - before
 
-    def hear(self, behind_s: float) -> None:
+    def read_until(self, behind_s: float) -> None:
         while self.heard_s < self.sent_s - behind_s:
             update = json.loads(self.client.recv())
             assert update["type"] == "update", update

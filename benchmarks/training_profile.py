@@ -1,4 +1,4 @@
-# ruff: noqa: E402  (waiting threads sleep only where that is said before torch is loaded)
+# ruff: noqa: E402  (waiting threads sleep only where that is set before torch is loaded)
 """Where the time of a training step goes: a batch of 16 recordings of 4 s, model by model.
 
     python benchmarks/training_profile.py [--presets tiny,base,small] [--threads 1,2] [--turns 7]

@@ -86,7 +86,7 @@ def steps_in(seconds: float, preset: str, folder: Path, source: Path) -> int:
     return max(10, round((seconds - VALIDATIONS * (validated - step)) / step))
 
 
-def learnt(preset: str, seconds: float, source: Path, heard: list[Cut]) -> dict[str, Any]:
+def learnt(preset: str, seconds: float, source: Path, test_cuts: list[Cut]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name:
         steps = steps_in(seconds, preset, Path(name) / "trial", source)
         began = time.process_time()
@@ -95,8 +95,8 @@ def learnt(preset: str, seconds: float, source: Path, heard: list[Cut]) -> dict[
         bundle = Path(name) / "run" / "streaming" / "bundle"
         model = load(bundle)
         began = time.process_time()
-        summary = evaluate_bundles(bundle, None, heard, heads=(BUDGET_FRAMES,)).summary()
-        spoken = sum(one.duration_s or 0.0 for one in heard)
+        summary = evaluate_bundles(bundle, None, test_cuts, heads=(BUDGET_FRAMES,)).summary()
+        spoken = sum(one.duration_s or 0.0 for one in test_cuts)
         head = next(head for head in summary.heads if head.frames == BUDGET_FRAMES)
         return {
             "preset": preset,
@@ -120,11 +120,11 @@ def main() -> None:
     folder = corpus_folder("fsdd")
     assert folder is not None, "let NEARFUTURE_CORPORA name a folder with fsdd in it"
     source = folder / "manifest.tsv"
-    heard = [cut.probed() for cut in read_source(source).cuts if cut.split == "test"]
+    test_cuts = [cut.probed() for cut in read_source(source).cuts if cut.split == "test"]
     presets = [name for name in options.presets.split(",") if name in get_args(Preset)]
-    results = [learnt(preset, options.seconds, source, heard) for preset in presets]
+    results = [learnt(preset, options.seconds, source, test_cuts) for preset in presets]
     table = Table("preset", "parameters", "steps", "minutes", "WER %", "RTF")
-    table.title = f"one core, {len(heard)} recordings of a word, τ = {BUDGET_FRAMES}"
+    table.title = f"one core, {len(test_cuts)} recordings of a word, τ = {BUDGET_FRAMES}"
     for row in results:
         table.add_row(
             row["preset"],

@@ -83,10 +83,10 @@ def main() -> None:
             )
         )
 
-    heard = strings()
+    test_set = strings()
     table = Table("model", "head", "WER %", "CER %", "emitted, p50 / p90 ms", "revisions")
     table.caption = (
-        f"{len(heard)} strings of recordings kept apart; {arguments.steps} steps each; emitted: "
+        f"{len(test_set)} strings of recordings kept apart; {arguments.steps} steps each; emitted: "
         f"from the end of a word to the frame that writes its last character; revisions of shown "
         f"text per 100 words"
     )
@@ -94,7 +94,7 @@ def main() -> None:
     for name, folder in folders.items():
         # The errors of a twin are found beside any streaming model.
         streaming = bundle(folders["as used"] if name in TWINS else folder, "streaming")
-        summary = evaluated(folder, heard, streaming=streaming).summary()
+        summary = evaluated(folder, test_set, streaming=streaming).summary()
         heads = [summary.twin] if name in TWINS else list(summary.heads)
         for head in heads:
             assert head is not None

@@ -52,7 +52,7 @@ def train_digits(
 
 
 class Printer(ProgressReporter):
-    """Prints a line at each validation; Ctrl-C ends the training after the step at hand."""
+    """Prints a line at each validation; Ctrl-C ends the training after the current step."""
 
     def report(self, model: str, event: ProgressEvent | StepProgress) -> None:
         """Print what happens to a model, by its name."""
@@ -62,7 +62,7 @@ class Printer(ProgressReporter):
             print(f"{model}: {event}", flush=True)
 
     def interruption(self) -> AbstractContextManager[Callable[[], bool]]:
-        """Let Ctrl-C end the training after the step at hand."""
+        """Let Ctrl-C end the training after the current step."""
         return graceful_interrupt(lambda: print("stopping after this step", flush=True))
 
 

@@ -217,7 +217,7 @@ def test_a_byte_of_an_ogg_page_is_enough() -> None:
     data[len(data) // 2] ^= 1
     _, damage = whole(bytes(data))
     assert damage is not None
-    assert damage.reason == "is damaged: a page has another checksum than it says"
+    assert damage.reason == "is damaged: the checksum of a page does not match"
 
 
 def test_a_page_that_was_lost_is_missed() -> None:

@@ -38,7 +38,7 @@ _SHORT_S = 0.5  # encoders and edit lists leave out or add a little
 
 
 class _Unreadable(Exception):  # noqa: N818 - not an error of this program
-    """A file cannot be read, or not to its end; the message says why."""
+    """A file cannot be read, or not to its end; the message states why."""
 
 
 def main() -> None:
@@ -181,7 +181,7 @@ def _array(frame: Any, channels: int) -> NDArray[np.float32]:
 
 
 def _announced_s(container: Any, stream: Any) -> float | None:
-    """Read how long the sound is, where the file says it and does not estimate."""
+    """Read the duration of the sound, where the file states it and does not estimate it."""
     if container.format.name.startswith("mov") and stream.duration:
         return float(stream.duration * stream.time_base)
     if container.format.name.startswith(("matroska", "asf")) and len(container.streams) == 1:

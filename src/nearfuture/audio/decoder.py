@@ -14,7 +14,7 @@ from nearfuture.audio.pcm import as_float, decode_pcm
 from nearfuture.audio.wav import WavHeader
 from nearfuture.audio.window import Window
 
-_ENDLESS = 1 << 62  # libsndfile's word for a length that the file does not tell
+_ENDLESS = 1 << 62  # libsndfile's value for a length that the file does not state
 _BROKEN = "it is damaged or was cut off"
 
 Block = NDArray[np.float32]
@@ -26,7 +26,7 @@ class Decoder(Protocol):
     Attributes:
         rate: Samples per second.
         channels: Number of channels.
-        frames: Samples of each channel; None where only reading can tell.
+        frames: Samples of each channel; None where only reading shows it.
         floats: Whether samples are stored as floats, so that they may be anything.
         damage: Why samples are missing behind those that were read.
     """

@@ -54,7 +54,7 @@ def members(file: BinaryIO, kind: str | None) -> list[Member]:
 
 
 def cut_off_media(file: BinaryIO) -> Damage | None:
-    """Tell why a Windows Media file is cut off: its demuxer estimates, and does not tell."""
+    """Explain why a Windows Media file is cut off: its demuxer only estimates the end."""
     data = Bytes(file)
     at = data.find(_FILE_PROPERTIES, 0)
     if not 0 <= at < _ASF_HEADER or data.at(at + 88, 1)[0] & 1:  # a live stream has no size
@@ -128,7 +128,7 @@ def _wav_member(
             damage = replace(damage, at_s=frames / header.rate)
         return Member(begin=first_sample, end=end, wav=header, damage=damage), after
     if header.length_is_zero and end > first_sample:
-        damage = Damage("says that it has 0 bytes of samples, which is not true; write it again")
+        damage = Damage("states that it has 0 bytes of samples, which is not true; write it again")
     return Member(begin=begin, end=size if after is None else after, damage=damage), after
 
 
@@ -173,7 +173,7 @@ def _au_length(data: Bytes, begin: int) -> tuple[int, int, int]:
 def _announced(
     data: Bytes, mark: bytes, unit: str, length_of: Callable[[Bytes, int], tuple[int, int, int]]
 ) -> Iterator[Member]:
-    """Walk over files whose header tells where the content begins, its length and padding."""
+    """Walk over files whose header states where the content begins, its length and padding."""
     begin = 0
     while True:
         at, length, padding = length_of(data, begin)

@@ -74,7 +74,7 @@ class _OpenMember:
         return self.info is not None and self.info.frames == self.frames
 
     def closed(self, end: int) -> Member:
-        """The frames up to `end` as a file that says how long it is."""
+        """The frames up to `end` as a file that states its length."""
         begin, prefix = self.begin, b""
         announced = None if self.info is None else self.info.frames
         if announced not in (self.frames, self.frames + 1) and self.header.layer == 3:

@@ -43,7 +43,7 @@ class MpegHeader:
 
 @lru_cache(maxsize=4096)
 def mpeg_header(data: bytes) -> MpegHeader | None:
-    r"""Read the header of a frame; None where these bytes are no header, or tell no length.
+    r"""Read the header of a frame; None where these bytes are no header, or state no length.
 
     Source: ISO 11172-3 and 13818-3, section 2.4.1.3; MPEG 2.5 is Fraunhofer's extension.
 

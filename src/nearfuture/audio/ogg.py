@@ -66,8 +66,7 @@ def ogg_members(data: Bytes) -> Iterator[Member | Damage]:
     yield link.member(begin, at)
     if damage is None and not link.ended:
         damage = Damage(
-            "was cut off: its last page, which says that it is the last, is not there or not "
-            "complete"
+            "was cut off: its last page, marked as the last, is not there or not complete"
         )
     if damage is not None:
         yield replace(damage, at_s=seconds + link.seconds)
@@ -101,7 +100,7 @@ class _Link:
     def add(self, page: _Page, packet: bytes) -> str | None:
         """Count a page, whose first packet begins so; return what is wrong with it."""
         if not page.whole:
-            return "a page has another checksum than it says"
+            return "the checksum of a page does not match"
         if page.flags & _BEGINS:
             if self._serial is None:
                 self._serial = page.serial

@@ -21,7 +21,7 @@ def open_audio(source: AudioSource) -> AudioReader:
     """Open a recording to read it block by block, in memory that does not grow with it.
 
     WAV (8 to 32 bit, float, A-law, µ-law, extensible, streamed headers with lengths of 0 or
-    0xFFFFFFFF), FLAC, Ogg Vorbis and Opus, MP3, and what else libsndfile knows; with the extra
+    0xFFFFFFFF), FLAC, Ogg Vorbis and Opus, MP3, and what else libsndfile reads; with the extra
     `media` MPEG-4 (m4a, mp4, 3gp), WebM, Matroska, Windows Media (wma), AAC and AMR. Files that
     stand behind one another in one are read all. A WAV comes out of a pipe as it arrives; a pipe
     with anything else is copied to the disk first.
@@ -56,7 +56,7 @@ class AudioReader:
         name: The name of the recording in messages.
         rate: Samples per second.
         channels: Number of channels.
-        frames: Samples of each channel; None where only reading can tell, and in a pipe.
+        frames: Samples of each channel; None where only reading shows it, and in a pipe.
         floats: Whether samples are stored as floats, so that levels may be anything.
         at: How many samples of each channel have been read.
         damage: Why samples are missing, where that is known; all is known once all is read.

@@ -120,7 +120,7 @@ class _Frames:
     mask: bytes
 
     def fit(self, head: bytes) -> bool | None:
-        """Tell whether frames begin here; None while there are too few bytes to tell."""
+        """Decide whether frames begin here; None while there are too few bytes."""
         at, first = 0, self._fixed(head)
         for _ in range(2):  # two in a row are no coincidence: one in 10¹⁰ of random bytes
             header = head[at : at + self.header]

@@ -1,4 +1,4 @@
-"""RIFF: the chunks of a WAV file, and what its header says, for files and for streams alike."""
+"""RIFF: the chunks of a WAV file and its header, for files and for streams."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def _header(
 def ends_with_chunks(file: BinaryIO, at: int, size: int) -> bool:
     r"""Tell whether chunks follow one another from here exactly to the end of the file.
 
-    Their names are ASCII; this tells them from samples behind a length that is not true.
+    Their names are ASCII; this distinguishes them from samples behind a false length.
 
     >>> import io
     >>> ends_with_chunks(io.BytesIO(b"LIST\2\0\0\0ab"), 0, 10)

@@ -48,7 +48,7 @@ def labels(
     Args:
         model: as for `audit.model`.
         inputs: (N, T) tokens or (N, T, C), a batch as in training.
-        targets: (N, U) or (N, U, …), aligned with the outputs as the loss will see them.
+        targets: (N, U) or (N, U, …), aligned with the outputs as in the loss.
         lengths: valid frames of each row.
         where: (N, U) bool, where the loss counts; by default everywhere within the lengths. For
             a masked language model: where the input was erased. Targets of -100 or NaN never count.

@@ -29,7 +29,7 @@ _MATRIX_FRAMES = 2000
 """Longer matrices take a while, and are measured only on request."""
 
 _MANY = 8
-"""Fewer outputs with the same lookahead may have it by chance: longer sequences tell."""
+"""Fewer outputs with the same lookahead may have it by chance: longer sequences show it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Measurement:
         own: (U,) the input frame at which each output's own begins.
         last: (U,) the last input frame that each output depends on.
         middle: the same of an output in the middle of those that look so far.
-        undecided: an output and the farthest input of which the audit cannot tell whether the
+        undecided: an output and the farthest input of which the audit cannot decide whether the
             output depends on it or is rounded differently.
         checked: what was measured.
         notes: what a reader of the numbers should know.

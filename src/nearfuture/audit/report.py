@@ -70,8 +70,8 @@ class Finding:
     Attributes:
         kind: which property.
         message: one sentence with the measured numbers.
-        severity: "broken" fails the audit; "undecided" means that the audit could not tell whether
-            the property holds; "notice" is for information.
+        severity: "broken" fails the audit; "undecided" means that the audit could not decide
+            whether the property holds; "notice" is for information.
         culprit: where it enters, if that could be found.
         evidence: the numbers: which output, which input, values before and after.
     """

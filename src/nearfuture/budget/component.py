@@ -18,7 +18,7 @@ class FeatureConfig:
         window_ms: length of a spectral window.
         hop_ms: from one window to the next.
         mel_bins: mel bands of a spectrum; None for the power of every frequency.
-        floor: smallest energy that the logarithm sees.
+        floor: smallest energy that is passed to the logarithm.
 
     Raises:
         NearfutureError: for sizes below 1 and for a window or a hop that is no whole number of

@@ -329,7 +329,7 @@ def _notes(price: Price) -> list[str]:
 
 
 def _report(price: Price) -> dict[str, Any]:
-    """Everything the tables say; a wait for the end of the utterance is null."""
+    """Convert the tables to JSON; a wait for the end of the utterance is null."""
     frame_ms = price.config.frame_ms
 
     def finite(ms: float) -> float | None:

@@ -1,4 +1,4 @@
-"""`nearfuture measure`: how late a server's text is and what it loses, as its clients see it."""
+"""`nearfuture measure`: delays and errors of a server, measured by its clients."""
 
 import asyncio
 import json

@@ -17,7 +17,7 @@ class Caption:
         provisional: text behind it that may still change.
         final: whether this utterance has ended.
         continues: whether it begins in the middle of the last word of the utterance before.
-        audio_ms: how much audio this text covers, where the protocol says so.
+        audio_ms: how much audio this text covers, where the protocol states it.
     """
 
     utterance: str

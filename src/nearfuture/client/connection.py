@@ -41,7 +41,7 @@ class ServerError(NearfutureError):
 
 
 class Closed(Exception):  # noqa: N818 - an event of every connection, not always an error
-    """The other side has closed the connection; the text says how."""
+    """The other side has closed the connection; the text states how."""
 
 
 class Connection(Protocol):

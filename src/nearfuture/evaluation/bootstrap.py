@@ -168,7 +168,7 @@ def _sum_groups(
     if len(errors) < 2:
         raise NearfutureError(
             f"an interval needs at least 2 {'utterances' if groups is None else 'groups'}, not "
-            f"{len(errors)}: one says nothing about the others"
+            f"{len(errors)}: one has no information about the others"
         )
     return errors, reference
 

@@ -32,7 +32,7 @@ _OFFSET_MS = 10.0
 _LABEL = 0.09
 """Width of a label beside a point, of the largest latency; points closer than that go without."""
 _USELESS = 90.0
-"""In %; a relative difference to a twin that is no better says nothing."""
+"""In %; a relative difference to a twin that is no better has no meaning."""
 
 _STREAMING, _TWIN = "streaming", "bidirectional twin"
 _PUBLISHED = "Deep Speech 2's published +5 % at 760 ms of lookahead"

@@ -35,7 +35,7 @@ def dependency_matrix(
     probes: Sequence[float] = PROBES,
     dtype: torch.dtype = torch.float64,
 ) -> Tensor:
-    """The dependency matrix: `matrix[t, s]` says that output `t` changes with input frame `s`.
+    """The dependency matrix: `matrix[t, s]` is true if output `t` changes with input frame `s`.
 
     The union over probes, initialisations, and the existence of a frame (a sequence that ends
     before it against one that ends with it). Compared bit for bit with an unchanged batch of the

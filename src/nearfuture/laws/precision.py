@@ -265,7 +265,7 @@ def _kind(tensor: Tensor, x: Tensor, what: str) -> None:
 
 
 def _not_rounded(trial: Trial) -> None:
-    """A change that float64 can tell must show, wherever a large one does."""
+    """A change that float64 resolves must show, wherever a large one does."""
     layer = trial.fresh().to(torch.float64)
     x = trial.inputs(2, trial.frames).to(torch.float64)
     noise = trial.inputs(2, trial.frames, other=1).to(torch.float64)

@@ -1,4 +1,4 @@
-"""Law 7: outputs appear exactly when the receptive field says."""
+"""Law 7: outputs appear exactly when the receptive field declares."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def emission_schedule(trial: Trial, *, examples: int = EXAMPLES) -> None:
         without, with_it = field.emitted(n - 1), field.emitted(n)
         if not without <= t < with_it:
             raise trial.broken(
-                f"needed({t}) says that output {t} exists after {n} frames and not before, but "
-                f"emitted says {without} outputs after {n - 1} and {with_it} after {n}"
+                f"needed({t}) declares that output {t} exists after {n} frames and not before, but "
+                f"emitted declares {without} outputs after {n - 1} and {with_it} after {n}"
             )
     every = range(trial.frames + 1)
     streams = not trial.refuses_to_stream()

@@ -33,7 +33,7 @@ ALL: tuple[Law, ...] = (
     reset_equals_new_stream,
     any_dtype_and_device,
 )
-"""Laws 1 to 11, in order. The twelfth says that they can fail; the tests of this package prove it
+"""Laws 1 to 11, in order. The twelfth is that they can fail; the tests of this package prove it
 on wrong layers."""
 
 

@@ -46,7 +46,7 @@ def same(
     tolerance: float | None = None,
     dtype: torch.dtype | None = None,
 ) -> None:
-    """Raise a `Violation` that says where two tensors first differ; see `difference`."""
+    """Raise a `Violation` with the place where two tensors first differ; see `difference`."""
     fault = difference(got, expected, names=names, words=words, tolerance=tolerance, dtype=dtype)
     if fault:
         raise Violation(f"{where}{fault}")

@@ -158,7 +158,7 @@ def _verify(folder: Path, name: str, expected: StoredFile) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if (size, digest) != (expected.bytes, expected.sha256):
         raise NearfutureError(
-            f"{name} is damaged: {size} bytes with SHA-256 {digest[:12]}…, where {MANIFEST} says "
+            f"{name} is damaged: {size} bytes with SHA-256 {digest[:12]}…, where {MANIFEST} states "
             f"{expected.bytes} bytes with {expected.sha256[:12]}…",
             code="damaged",
         )

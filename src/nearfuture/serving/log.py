@@ -49,7 +49,7 @@ def configure(style: Style, *, level: int = logging.INFO) -> Callable[[], None]:
 
 
 class OncePerSecond(logging.Filter):
-    """Lets each kind of warning through once a second, and says how many there were meanwhile.
+    """Passes each kind of warning once a second, with the number of those suppressed.
 
     Strangers can cause warnings, and must not fill a disk with them. A kind is a logger, its
     message before anything is put into it, and the `code` of its fields. What is no warning passes,

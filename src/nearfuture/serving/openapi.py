@@ -115,7 +115,7 @@ def _transcription(service: Service) -> dict[str, Any]:
         "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": form}}},
         "responses": {
             "200": {
-                "description": "The text, as response_format says",
+                "description": "The text, in the form of response_format",
                 "content": {
                     _JSON: {"schema": {"type": "object", "properties": {"text": text}}},
                     "text/plain": {"schema": text},

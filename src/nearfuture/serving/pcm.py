@@ -69,7 +69,7 @@ class PcmReader:
             raise RequestError(
                 "invalid",
                 f"encoding is {brief(encoding)}: raw audio is {', '.join(ENCODINGS)}, one channel, "
-                f"little-endian; a WAV header says its own",
+                f"little-endian; a WAV header has its own",
                 "encoding",
             )
         self.encoding, self.rate = encoding, rate

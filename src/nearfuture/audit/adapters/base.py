@@ -32,7 +32,7 @@ class Adapter(ABC):
         propagates_nan: a NaN in the input reaches every output that uses it.
         time_first: the model itself declares that its first axis is time.
         declared_ms: the worst-case latency that the model declares; None if it declares none.
-        frame_ms: duration of one input frame, where the model knows it.
+        frame_ms: duration of one input frame, where the model states it.
         unit: what one step of the input's time axis is called.
     """
 

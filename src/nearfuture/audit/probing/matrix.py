@@ -38,7 +38,7 @@ class Dependencies:
         past_fades: influence of the past sinks below floating-point resolution, and may continue.
         future_fades: so does that of the future.
         rounded: changes of the size of rounding were not counted.
-        undecided: an output and the farthest input of which the audit cannot tell whether the
+        undecided: an output and the farthest input of which the audit cannot decide whether the
             output depends on it or is rounded differently; None: there is no doubt.
     """
 

@@ -13,7 +13,7 @@ from nearfuture.audit.report import Report
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """Convert a report to values that JSON knows; infinity becomes the string "inf".
+    """Convert a report to values of JSON; infinity becomes the string "inf".
 
     `matrix[u]` is a list of half-open `[first, end)` ranges of input frames.
     """

@@ -1,4 +1,4 @@
-"""Recordings played to a server over many connections, and what that says about its delays."""
+"""Recordings played to a server over many connections, and its delays."""
 
 from nearfuture.client.measure.recording import ReferenceRecording
 from nearfuture.client.measure.report import as_json, notes, table

@@ -62,7 +62,7 @@ class CaptionTimeline:
         complete_s: when the text became what it is at the end.
         revised: words that were shown and then replaced or removed.
         committed_revised: committed words among them; a protocol that keeps its promise has none.
-        lags_s: for each caption that tells how much audio it covers: how long after that audio
+        lags_s: for each caption that states how much audio it covers: how long after that audio
             was spoken it came.
 
     >>> timeline = CaptionTimeline()

@@ -26,7 +26,7 @@ class StreamProtocol(ABC):
 
     The order of calls: send `opening()`; read until `ready`; send `audio(…)` any number of times,
     reading at the same time; send `ending()`; read until `ended`. Where the server closes the
-    connection instead, `complete_when_closed` says whether that is an end.
+    connection instead, `complete_when_closed` is whether that is an end.
 
     Args:
         rate: samples per second of the recording.

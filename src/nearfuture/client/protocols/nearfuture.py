@@ -15,7 +15,7 @@ VERSION = 1
 class NearfutureStream(StreamProtocol):
     """The client's side of docs/stream-protocol.md.
 
-    Each update says how much audio its text covers; the server sends one when the text changes
+    Each update states how much audio its text covers; the server sends one when the text changes
     or a second of audio has passed, and may pass over what it could not send in time.
 
     Args:

@@ -22,7 +22,7 @@ class OpenAIRealtime(StreamProtocol):
     Audio is 24 kHz, whatever the recording. The server is asked not to look for ends of turns, so
     that a recording is one item, committed at its end. Text arrives in deltas, which append: what
     has come is never taken back, so all of it counts as committed; the completed transcript
-    replaces it, should it differ. No message says how much audio a text covers.
+    replaces it, should it differ. No message states how much audio a text covers.
 
     An error ends the stream, except that a server which has ended turns by itself may find nothing
     left to commit.

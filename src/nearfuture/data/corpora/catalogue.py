@@ -1,4 +1,4 @@
-"""Public corpora that `nearfuture data fetch` knows: where they are, and how they are laid out."""
+"""Public corpora that `nearfuture data fetch` offers: where they are, and how they are laid out."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class WeightFile:
 def write_graphs(
     folder: Path, graphs: Mapping[str, onnx.ModelProto], weights: WeightFile
 ) -> dict[str, StoredFile]:
-    """Write graphs, by name, and their weights, and return what a manifest says about the files."""
+    """Write graphs, by name, and their weights, and return the files' entries of a manifest."""
     for name, graph in graphs.items():
         (folder / name).write_bytes(graph.SerializeToString(deterministic=True))
     (folder / weights.name).write_bytes(weights.data)

@@ -45,7 +45,7 @@ def resolve_model(service: Service, name: str | None) -> str:
         "model_not_found",
         f"there is no model {brief(name, 80)} here: {', '.join(service.models)} (names of OpenAI's "
         f"own models that begin with {' or '.join(_OPENAI_MODELS)} stand for {service.models[0]}; "
-        f"none tells speakers apart)",
+        f"none distinguishes speakers)",
         "model",
     )
 

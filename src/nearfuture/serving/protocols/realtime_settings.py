@@ -11,7 +11,7 @@ from nearfuture.serving.json_fields import as_text, brief
 from nearfuture.serving.protocols.openai_fields import as_language, not_offered, read_object
 
 Dialect: TypeAlias = Literal["ga", "beta"]
-"""`ga` says `session.update`, `beta` (2024 and 2025) says `transcription_session.update`."""
+"""`ga` sends `session.update`, `beta` (2024 and 2025) sends `transcription_session.update`."""
 
 DEFAULT_SILENCE_MS = 500
 SHORTEST_SILENCE_MS, LONGEST_SILENCE_MS = 100, 10_000

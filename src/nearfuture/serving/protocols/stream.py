@@ -243,7 +243,7 @@ def _refuse_fields(message: dict[str, Any], known: set[str], code: str) -> None:
 
 
 def _endpoint(hello: dict[str, Any], default: Endpoint) -> Endpoint | None:
-    """Return the rule a client asks for: none for null, the default where it says nothing."""
+    """Return the rule a client asks for: none for null, the default where it states none."""
     if "endpoint" not in hello:
         return default
     fields = hello["endpoint"]

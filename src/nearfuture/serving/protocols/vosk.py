@@ -82,7 +82,7 @@ class VoskHandler(LiveHandler):
                 await self.connection.send(self._result(self._recognizer))
 
     async def send_error(self, error: RequestError) -> str:
-        """Return the message of the error: the protocol has none, so the close frame tells it."""
+        """Return the message of the error: the protocol has none, so the close frame carries it."""
         return str(error)
 
     def release(self) -> None:

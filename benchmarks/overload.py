@@ -1,9 +1,9 @@
-"""Many clients at once, each for most of a minute: who is sent away, who waits, is it all exact?
+"""Many clients at once, for most of a minute: which are refused or wait, are the texts exact?
 
-The server is a process of its own, with its usual rule for whom it lets in; the clients are
-another, which sends audio in real time; this one asks for /health all the while.
+The server is a process with its usual limits; the clients are in another process, which sends audio
+in real time; this process requests /health meanwhile.
 
-    python benchmarks/serving_crowd.py [--clients 20] [--seconds 47] [--speed 1]
+    python benchmarks/overload.py [--clients 20] [--seconds 47] [--speed 1]
 """
 
 import argparse
@@ -29,8 +29,8 @@ ASK_EVERY_S = 0.25
 
 
 @dataclass
-class Heard:
-    """What became of one client."""
+class ClientResult:
+    """The outcome of one client."""
 
     client: int
     close: int | None
@@ -44,11 +44,11 @@ def tape(client: int, seconds: float) -> np.ndarray:
     return speech(seconds, seed=100 + client)
 
 
-async def talk(url: str, client: int, seconds: float, speed: float) -> Heard:
+async def talk(url: str, client: int, seconds: float, speed: float) -> ClientResult:
     """Speak in real time, and listen."""
     data = tape(client, seconds).tobytes()
     size = 2 * int(RATE * PIECE_S)
-    heard = Heard(client, None)
+    outcome = ClientResult(client, None)
     finished_s = 0.0
 
     async def speak(websocket: websockets.ClientConnection) -> None:
@@ -67,36 +67,36 @@ async def talk(url: str, client: int, seconds: float, speed: float) -> Heard:
             await websocket.send('{"type": "hello"}')
             first = json.loads(await websocket.recv())
             if first["type"] == "error":
-                heard.refused = first["code"]
+                outcome.refused = first["code"]
             else:
                 speaking = asyncio.create_task(speak(websocket))
                 try:
                     async for message in websocket:
                         update = json.loads(message)
                         if update["type"] == "error":
-                            heard.error = update["code"]
+                            outcome.error = update["code"]
                         elif update["final"] and update["committed"]:
                             parts = [
-                                (heard.text, False),
+                                (outcome.text, False),
                                 (update["committed"], update["continues"]),
                             ]
-                            heard.text = join_utterances(parts)
+                            outcome.text = join_utterances(parts)
                         if update.get("ended"):
-                            heard.final_ms = 1000 * (time.perf_counter() - finished_s)
+                            outcome.final_ms = 1000 * (time.perf_counter() - finished_s)
                 finally:
                     speaking.cancel()
             await websocket.wait_closed()
-        heard.close = websocket.close_code
+        outcome.close = websocket.close_code
     except (OSError, websockets.WebSocketException) as error:
-        heard.error = f"{type(error).__name__}: {error}"
-        heard.close = 1006
-    return heard
+        outcome.error = f"{type(error).__name__}: {error}"
+        outcome.close = 1006
+    return outcome
 
 
 def crowd(url: str, clients: int, seconds: float, speed: float, pipe: Any) -> None:
     """All clients, in a process of their own."""
 
-    async def main() -> list[Heard]:
+    async def main() -> list[ClientResult]:
         talks = (talk(url, client, seconds, speed) for client in range(clients))
         return await asyncio.gather(*talks)
 
@@ -120,7 +120,7 @@ def main() -> None:
         theirs.close()  # the other end closes with its process
         while not mine.poll(ASK_EVERY_S):
             health.append(server.health_ms())
-        found: list[Heard] = mine.recv()
+        found: list[ClientResult] = mine.recv()
         took_s = time.perf_counter() - began
         cpu_s = server.cpu_s() - cpu_s
         clients.join()

@@ -31,7 +31,7 @@ def test_it_follows_from_its_generator_and_from_nothing_else() -> None:
 @pytest.mark.parametrize("seed", range(40))
 def test_gaps_lie_inside_the_lengths(seed: int) -> None:
     lengths = [60, 43, 10, 3, 1, 0]
-    gaps = blanked(lengths, seed, bands=0, gaps=1).all(dim=2)
+    gaps = blanked(lengths, seed, freq_masks=0, time_masks=1).all(dim=2)
     for row, length in zip(gaps, lengths, strict=True):
         assert not row[length:].any()
         assert row.sum() <= min(12, length / 5) + 1
@@ -41,7 +41,7 @@ def test_gaps_lie_inside_the_lengths(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_bands_are_narrow_and_the_whole_row_long(seed: int) -> None:
-    bands = blanked([60, 20], seed, bands=1, gaps=0)
+    bands = blanked([60, 20], seed, freq_masks=1, time_masks=0)
     assert torch.equal(bands, bands[:, :1].expand_as(bands))
     for row in bands[:, 0]:
         assert row.sum() <= 8

@@ -185,7 +185,7 @@ def test_dropout_and_augmentation_differ_from_step_to_step(tmp_path: Path) -> No
 
 def test_features_are_augmented_and_it_matters(tmp_path: Path) -> None:
     augmented = reports_of(trainer(tmp_path / "a", Listed(sentences(3))), 1)
-    options = changed(OPTIONS, bands=0, gaps=0)
+    options = changed(OPTIONS, freq_masks=0, time_masks=0)
     plain = reports_of(trainer(tmp_path / "b", Listed(sentences(3)), options), 1)
     assert plain[0].loss != augmented[0].loss
 

@@ -17,13 +17,13 @@ def spec_augment(
     generators: Sequence[torch.Generator],
     options: SpecAugmentOptions,
 ) -> Tensor:
-    """Set random bands of frequency and gaps of time to 0, the mean (Park et al. 2019, §2).
+    """Set random frequency and time masks to 0, the mean (Park et al. 2019, §2).
 
     Args:
         features: (B, T, M), normalised.
-        lengths: (B,); gaps lie inside.
+        lengths: (B,); time masks lie inside.
         generators: The randomness of each row, which does not depend on the other rows.
-        options: How many bands and gaps, and how large.
+        options: The number and the size of the masks.
 
     >>> x, n = torch.ones(1, 50, 40), torch.tensor([50])
     >>> y = spec_augment(x, n, [torch.Generator().manual_seed(0)], SpecAugmentOptions())
@@ -32,28 +32,28 @@ def spec_augment(
     """
     _, frames, bins = features.shape
     device = features.device
-    count = options.bands + options.gaps
+    count = options.freq_masks + options.time_masks
     draws = [torch.rand(count, 2, generator=generator) for generator in generators]
     drawn = (torch.stack(draws) if draws else torch.zeros(0, count, 2)).to(device)
-    low, high = _stripes(
-        drawn[:, : options.bands],
+    low, high = _masks(
+        drawn[:, : options.freq_masks],
         torch.full((len(draws), 1), float(bins), device=device),
-        torch.full((len(draws), 1), float(options.band_bins), device=device),
+        torch.full((len(draws), 1), float(options.freq_mask_bins), device=device),
     )
-    begin, end = _stripes(
-        drawn[:, options.bands :],
+    begin, end = _masks(
+        drawn[:, options.freq_masks :],
         lengths[:, None].float(),
-        (lengths[:, None] / 5).clamp(max=options.gap_frames),
+        (lengths[:, None] / 5).clamp(max=options.time_mask_frames),
     )
     bin_ = torch.arange(bins, device=device)[None, :, None]
     frame = torch.arange(frames, device=device)[None, :, None]
-    in_band = ((bin_ >= low[:, None]) & (bin_ < high[:, None])).any(-1)
-    in_gap = ((frame >= begin[:, None]) & (frame < end[:, None])).any(-1)
-    return features.masked_fill(in_band[:, None, :] | in_gap[..., None], 0.0)
+    in_freq_mask = ((bin_ >= low[:, None]) & (bin_ < high[:, None])).any(-1)
+    in_time_mask = ((frame >= begin[:, None]) & (frame < end[:, None])).any(-1)
+    return features.masked_fill(in_freq_mask[:, None, :] | in_time_mask[..., None], 0.0)
 
 
-def _stripes(drawn: Tensor, limit: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
-    """Place stripes up to a size below a limit: their begins and ends (B, K), from (B, K, 2)."""
+def _masks(drawn: Tensor, limit: Tensor, size: Tensor) -> tuple[Tensor, Tensor]:
+    """Place masks up to a size below a limit: their begins and ends (B, K), from (B, K, 2)."""
     width = drawn[..., 0] * size
     start = drawn[..., 1] * (limit - width)
     return start.round(), (start + width).round()

@@ -251,19 +251,20 @@ class DistillationOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SpecAugmentOptions:
-    """Random bands of frequency and gaps of time that are set to 0 (Park et al. 2019, §2).
+    """Random frequency and time masks, where features are set to 0 (Park et al. 2019, §2).
 
     Attributes:
-        bands: Number of bands.
-        band_bins: Largest width of a band, in bins.
-        gaps: Number of gaps.
-        gap_frames: Largest length of a gap; none is longer than a fifth of its row, rounded up.
+        freq_masks: Number of frequency masks.
+        freq_mask_bins: Largest width of a frequency mask, in mel bins.
+        time_masks: Number of time masks.
+        time_mask_frames: Largest length of a time mask; none is longer than a fifth of its row,
+            rounded up.
     """
 
-    bands: int = 1
-    band_bins: int = 8
-    gaps: int = 1
-    gap_frames: int = 12
+    freq_masks: int = 1
+    freq_mask_bins: int = 8
+    time_masks: int = 1
+    time_mask_frames: int = 12
 
 
 @Parameter(name="*")
@@ -308,13 +309,12 @@ class TrainingOptions:
         optimizer: Optimisers and their learning rates.
         regularise: Train with SpecAugment and dropout. A training that is too short to overfit is
             better without.
-        augmentation: What SpecAugment blanks out.
-        distillation: What the streaming model learns besides its targets.
-        ema: How slowly the averaged weights follow, which are validated, kept and exported:
+        augmentation: The masks of SpecAugment.
+        distillation: Distillation from the bidirectional to the streaming model.
+        ema: Decay of the moving average of the weights, which is validated, kept and exported:
             `a ← a + (1 - d) (w - a)` with `d = min(ema, (1 + n) / (10 + n))` after n updates.
-            With 0 they are the weights.
-        checkpoint_metric: The validation metric by which the best model is kept, the lower the
-            better.
+            With 0 the average is the weights themselves.
+        checkpoint_metric: The validation metric of the best checkpoint; lower is better.
         hardware: Precision and threads of the computation.
         seed: Seed of everything random.
 

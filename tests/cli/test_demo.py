@@ -33,7 +33,7 @@ def rows(printed: str, *, cells: int) -> list[list[str]]:
 
 def test_people_come_first(printed: str) -> None:
     assert printed.index("jackson") < printed.index("flite rms")
-    assert "Six people, one never heard in training (theo)" in printed
+    assert "Six people, one not in the training data (theo)" in printed
 
 
 def test_every_budget_and_the_twin_show_their_text(printed: str) -> None:

@@ -1,4 +1,4 @@
-"""Law 7: outputs appear exactly when the receptive field says."""
+"""Law 7: outputs appear exactly when the receptive field declares."""
 
 import pytest
 

@@ -8,13 +8,13 @@ from nearfuture.error import NearfutureError
 
 
 class AudioError(NearfutureError):
-    """A recording cannot be read; the message says which, why, and what is there instead."""
+    """An error for a recording that cannot be read; the message states which, why, what it is."""
 
     code = "damaged"
 
 
 class TruncatedAudioError(AudioError):
-    """The end or the middle of a recording is missing."""
+    """An error for a recording whose end or middle is missing."""
 
 
 @dataclass(frozen=True)

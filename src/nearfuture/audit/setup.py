@@ -361,7 +361,7 @@ def _with_remedy(model: AuditedModel, base: Array, error: CannotRun) -> Nearfutu
 def _checked_trial(frames: Array, adapter: Adapter, base: Array) -> Array:
     if not frames.size:
         raise NearfutureError(
-            f"{adapter.name} answers {len(base)} frames with none: give a longer example",
+            f"{adapter.name} returns no frame for {len(base)} frames: give a longer example",
             parameter="example",
         )
     if frames.dtype.kind == "f" and np.isnan(frames).any():

@@ -52,7 +52,7 @@ for _command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; a mistake of the user is one line on stderr and exit code 2.
+    """Run the command line; an error of the user is one line on stderr and exit code 2.
 
     What the machine refuses, such as a full disk, is one line and exit code 1.
 

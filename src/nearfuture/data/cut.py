@@ -69,7 +69,7 @@ class Skipped:
 
 
 class CutError(NearfutureError):
-    """A cut cannot be used.
+    """An error for a cut that cannot be used.
 
     Attributes:
         skipped: names the cut and the reason.

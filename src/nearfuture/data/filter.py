@@ -143,7 +143,7 @@ def silent(cut: Cut) -> Skipped:
 
 
 def load_utterances(cuts: Sequence[Cut], rate: int) -> tuple[list[Utterance], tuple[Skipped, ...]]:
-    """All cuts in memory, and those that cannot be loaded; for the few that validate a model."""
+    """Load cuts into memory, such as those for validation; return also those that cannot be."""
     utterances, skipped = [], []
     for cut in cuts:
         try:

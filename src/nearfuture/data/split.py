@@ -18,7 +18,7 @@ SplitBy = Literal["speaker", "random"]
 def assign_splits(
     cuts: Sequence[Cut], *, by: SplitBy, dev: float = 0.1, test: float = 0.1, seed: int = 0
 ) -> list[Cut]:
-    """The cuts with a split each: about so much of the audio for dev and test, the rest to train.
+    """Assign a split to each cut: about so much audio to dev and to test, the rest to train.
 
     Args:
         cuts: with their durations, and without splits.

@@ -66,7 +66,7 @@ class Hypothesis:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """One recording and everything that was written for it.
+    """One recording with its hypotheses and compute times.
 
     Attributes:
         name: the name of the recording.

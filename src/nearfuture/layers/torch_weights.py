@@ -59,7 +59,7 @@ def sharing_torch(module: nn.RNNBase) -> Serial:
 
 
 def to_torch(layer: Serial | Recurrent | Bidirectional, *, batch_first: bool = True) -> nn.RNNBase:
-    """The torch module of a recurrent layer, a concatenating `Bidirectional`, or a stack of them.
+    """Convert a recurrent layer, a concatenating `Bidirectional` or a stack of them to torch.
 
     Raises:
         NearfutureError: for what torch's modules cannot express: summed directions, shared input

@@ -30,7 +30,7 @@ _BATCHES = (2, 3, 4, 5, 7, 8, 16, 33)
 
 
 class UnsupportedPrecision(NearfutureError):  # noqa: N818 - what it says, not that it failed
-    """A precision in which rows change each other on this processor, so that it is not offered."""
+    """An error for a precision whose rows change each other on this processor."""
 
     code = "unsupported"
 

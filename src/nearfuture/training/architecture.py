@@ -27,7 +27,7 @@ def model_names(options: ArchitectureOptions) -> tuple[str, ...]:
 def architectures(
     options: ArchitectureOptions, training: TrainingOptions, symbols: tuple[str, ...] = ()
 ) -> dict[str, RecognizerConfig]:
-    """The architecture of each model by its name.
+    """Return the architecture of each model by its name.
 
     Args:
         options: What is asked for.

@@ -34,7 +34,7 @@ _PROGRESS = ("step", "history", "skipped", "validated_step", "best")
 
 @dataclass(kw_only=True)
 class Checkpoint:
-    """A model, its average, its optimiser and how far its training is.
+    """The state of a training: averaged weights, optimiser, options and progress.
 
     Attributes:
         ema: The model with its weights and feature statistics, and their running average.

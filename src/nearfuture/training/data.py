@@ -73,7 +73,7 @@ def read_training_data(
     group: Group,
     report: Callable[[ProgressEvent], None] = lambda _: None,
 ) -> TrainingData:
-    """Read recordings with their texts as a training takes them.
+    """Read recordings with their texts as training data.
 
     Args:
         options: The sources, and what is skipped of them.

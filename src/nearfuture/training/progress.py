@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ProgressEvent:
-    """Something that is done besides training steps.
+    """The progress of an activity besides training steps.
 
     Attributes:
         activity: What is done, in a few words.
@@ -37,7 +37,7 @@ class ProgressEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class StepProgress:
-    """A training step that is done.
+    """The result of a training step.
 
     Attributes:
         step: The number of steps done.

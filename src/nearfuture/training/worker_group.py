@@ -94,9 +94,9 @@ def _work(work: Callable[[Group], object], rank: int, world_size: int, rendezvou
 
 @contextlib.contextmanager
 def graceful_interrupt(on_request: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C within the context into a request; after it this process is about to end.
+    """Turn Ctrl-C within the context into a request to stop at the next step.
 
-    The third one within ends the process at once, also where it hangs in a call of C.
+    The third Ctrl-C ends the process at once, also where it hangs in a call of C.
 
     Args:
         on_request: Called with the first Ctrl-C.

@@ -19,13 +19,13 @@ Precision = Literal["float32", "float64"]
 
 
 class CannotRun(NearfutureError):  # noqa: N818 - what it says
-    """The model does not accept this input: this length, this number of rows, or any."""
+    """An error for an input, a length or a number of rows that the model does not accept."""
 
     code = "unsupported"
 
 
 class Adapter(ABC):
-    """A model that is called with numpy arrays.
+    """An adapter by which a model is called with numpy arrays.
 
     Attributes:
         name: the model's name in a report.
@@ -81,7 +81,7 @@ class Adapter(ABC):
 
 
 class NumpyAdapter(Adapter):
-    """A function of numpy arrays."""
+    """An adapter for a function of numpy arrays."""
 
     def __init__(self, function: Any, name: str) -> None:
         self.function = function

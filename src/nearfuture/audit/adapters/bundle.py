@@ -15,7 +15,7 @@ _SECONDS = 2.0
 
 
 class BundleAdapter(Adapter):
-    """One head of a bundle: streamed quantum by quantum, or run whole where it is bidirectional.
+    """An adapter for one head of a bundle: streamed by quanta, or run whole if bidirectional.
 
     Args:
         source: a path, or the name of a model that comes with this package.

@@ -24,7 +24,7 @@ _DTYPES = {
 
 
 class OnnxAdapter(Adapter):
-    """An ONNX graph.
+    """An adapter for an ONNX graph.
 
     Some kernels drop NaN (a recurrent node with ReLU, and others depending on version and
     processor), so NaN probes prove nothing here.

@@ -19,7 +19,7 @@ from nearfuture.audit.adapters.base import (
 
 
 class TorchAdapter(Adapter):
-    """A torch module, or a function of torch tensors.
+    """An adapter for a torch module, or a function of torch tensors.
 
     Args:
         function: what is called. A module is copied, so that the original stays as it is.

@@ -14,7 +14,7 @@ _CHECKED = "whether rows of a batch are independent"
 
 
 def check_batch(setup: Setup) -> CheckResult:
-    """Replace the other rows of a batch, and then their lengths."""
+    """Check that a row does not change with the content and lengths of the rows beside it."""
     model, base = setup.model, setup.base
     if model.rows == 1:
         return skipped("rows of a batch were not tried together: the model takes one at a time")

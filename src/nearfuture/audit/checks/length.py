@@ -15,7 +15,7 @@ _CHECKED = "whether other lengths change only what depends on their ends"
 
 
 def check_length(setup: Setup, last: NDArray[np.int64]) -> CheckResult:
-    """Run shorter sequences.
+    """Check that outputs do not depend on the length of the sequence.
 
     Args:
         setup: the model.

@@ -27,7 +27,7 @@ _AMOUNT = "whether the amount of zero padding changes anything"
 
 
 def check_padding(setup: Setup) -> list[CheckResult]:
-    """Fill the padding of a short row with several values; then leave it out."""
+    """Check that a row does not change with the content and the amount of its padding."""
     if not setup.model.knows_padding and setup.lengths is None:
         return [
             skipped("padding was not tried: no lengths were given, and the model is not passed any")

@@ -17,7 +17,7 @@ _CHECKED = "whether equal calls give equal results"
 
 
 def check_repeat(setup: Setup) -> tuple[CheckResult, Setup | None]:
-    """Call the model twice with the same input.
+    """Check that two calls with the same input give the same output.
 
     Returns:
         What was found, and the setup in which calls can be compared from here on: one that resets

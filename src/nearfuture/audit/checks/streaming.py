@@ -27,7 +27,7 @@ _CHECKED = "whether streaming in chunks equals one call"
 
 
 def check_streaming(setup: Setup, steps: StreamingSteps) -> CheckResult:
-    """Stream the row in chunks of each size, of many sizes, and all at once."""
+    """Check that streaming in chunks of each size, mixed or whole, gives the output of one call."""
     whole: dict[int, Array] = {}
     refused: list[Finding] = []
     for chunks in _partitions(len(setup.base), steps, setup.seed):

@@ -16,7 +16,7 @@ SILENCE_DB = -70.0
 
 @dataclass
 class LevelMeter:
-    """The level of live audio: rises at once, falls slowly, so that an eye can follow.
+    """The level of live audio: rises at once, falls slowly, so that it is readable.
 
     Args:
         rate: samples per second.

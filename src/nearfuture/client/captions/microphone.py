@@ -41,7 +41,7 @@ class LiveSource(Protocol):
 
 
 class Microphone:
-    """A microphone, through PortAudio; it records while it is open, as a context.
+    """A microphone, through PortAudio; it records while its context is open.
 
     The device's own rate is used. Samples wait in memory for ten seconds at most; later ones are
     lost, and counted.
@@ -175,7 +175,7 @@ class PlayedFile:
 
 
 def microphones() -> list[tuple[int, str, int, int, bool]]:
-    """Return number, name, channels and rate of the devices that record, and whether the default.
+    """Return number, name, channels and rate of each input device, and if it is the default.
 
     Raises:
         NearfutureError: where sounddevice or PortAudio is missing.

@@ -83,7 +83,7 @@ def address(name: ProtocolName, url: str) -> str:
 
 
 def sent_rate(name: ProtocolName, rate: int) -> int:
-    """Return the samples per second at which a recording of some rate is sent.
+    """Return the sample rate at which a recording of some rate is sent.
 
     >>> sent_rate("openai", 8000), sent_rate("vosk", 8000)
     (24000, 8000)

@@ -49,7 +49,7 @@ class AcousticEnvironment:
 
 
 def corpus_contents(name: str) -> str:
-    """The number of recordings in one of these corpora, and the beginning of a digest of them.
+    """Return the number of recordings in one of these corpora, and the start of their digest.
 
     Raises:
         NearfutureError: where a recording cannot be read.

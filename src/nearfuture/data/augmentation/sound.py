@@ -13,7 +13,7 @@ Samples = NDArray[np.float32]
 
 
 def at_level(samples: Samples, dbfs: float) -> Samples:
-    """Scale to a root mean square of `dbfs` (below 0), less where it would clip.
+    """Scale samples to a root mean square of `dbfs` (below 0), less where it would clip.
 
     >>> loud = at_level(np.full(4, 0.5, np.float32), -20.0)
     >>> round(float(loud[0]), 3)

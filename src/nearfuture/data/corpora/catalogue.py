@@ -22,7 +22,7 @@ _DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A file to fetch.
+    """A file of a public corpus to download.
 
     Attributes:
         url: where it is.
@@ -37,7 +37,7 @@ class Archive:
 
 @dataclass(frozen=True, kw_only=True)
 class PublicCorpus:
-    """A corpus that anyone may fetch.
+    """A public corpus that can be downloaded.
 
     Attributes:
         name: on the command line, and of its folder.

@@ -13,7 +13,7 @@ MANIFEST = "manifest.tsv"
 
 
 def corpora_folder(to: Path | None = None) -> Path:
-    """The folder of all corpora: `to`, or that of `NEARFUTURE_CORPORA`.
+    """Return the folder of all corpora: `to`, or that of `NEARFUTURE_CORPORA`.
 
     Raises:
         NearfutureError: where neither is set.
@@ -33,7 +33,7 @@ def corpora_folder(to: Path | None = None) -> Path:
 
 
 def corpus_folder(name: str, root: Path | None = None) -> Path | None:
-    """The folder of a corpus, or None where it is missing or not complete.
+    """Return the folder of a corpus, or None where it is missing or not complete.
 
     Args:
         name: of the corpus.

@@ -25,7 +25,7 @@ _SAVE = "write it to a file first, with lhotse's CutSet.save_audios"
 
 
 def import_lhotse() -> Any:
-    """The module `lhotse`, which takes seconds to load and is missing from the base install.
+    """Import the module `lhotse`, which is slow to load and not in the base install.
 
     Raises:
         NearfutureError: where it is not installed.

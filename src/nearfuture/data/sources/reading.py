@@ -12,7 +12,7 @@ _LISTS = ("manifest.tsv", "manifest.csv", "manifest.jsonl", "manifest.json", "me
 
 
 def read_source(path: Path, *, speaker_folders: bool = False) -> Source:
-    """The cuts of a source of recordings; no audio is read yet.
+    """Read the cuts of a source of recordings; no audio is read yet.
 
     A source is one of these:
 

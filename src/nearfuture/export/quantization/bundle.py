@@ -28,7 +28,7 @@ _UNMEASURED = Precision(worst=0, mean=0, changed_percent=0, frames=0, audio="")
 
 
 def check_precisions(precisions: Collection[str]) -> None:
-    """Refuse precisions that cannot be made.
+    """Check that graphs can be made in these precisions.
 
     Raises:
         UnsupportedPrecision: for one that this processor does not offer.

@@ -18,7 +18,7 @@ _Array: TypeAlias = NDArray[np.float64]
 
 
 class Busy(NearfutureError):  # noqa: N818 - HTTP's word
-    """The dispatcher admits no more streams now.
+    """An error for a stream that a full dispatcher does not admit.
 
     Args:
         streams: open ones.

@@ -201,9 +201,9 @@ def test_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["fetch", "libri"], "choose one of fsdd, prompts"),
         (["fetch", "fsdd", "--mirror", "somewhere"], "begins with http or https"),
-        (["check", "nowhere"], "there is no nowhere: name a folder"),
+        (["check", "nowhere"], "there is no file or folder nowhere: name a folder"),
         (["check", "nowhere", "--vocabulary", "models/none"], "there is no model models/none"),
-        (["import", "nowhere", "--out", "out"], "there is no nowhere"),
+        (["import", "nowhere", "--out", "out"], "there is no file or folder nowhere"),
     ],
 )
 def test_mistakes_are_told_in_one_line(

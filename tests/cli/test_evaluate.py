@@ -159,7 +159,7 @@ def test_milliseconds_are_shown_to_a_tenth(
         (["--data", "x", "--json", "."], "cannot be written"),
         (["--data", "x", "--budgets", "40"], "ask for 55 ms or more"),
         (["--data", "x", "--budgets", "soon"], "milliseconds between commas"),
-        (["--data", "no such folder"], "there is no no such folder"),
+        (["--data", "no such folder"], "there is no file or folder no such folder"),
         (["--data", "x", "--model", "digits-bidirectional", "--budgets", "9"], "no budget"),
         (["--data", "x", "--model", "nowhere"], "there is no model 'nowhere'"),
     ],

@@ -1,4 +1,4 @@
-"""Faults that `layers/torch_weights.py`, `summary.py` and `state.py` once had."""
+"""Faults that `layers/torch_weights.py`, `final_state.py` and `state.py` once had."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ from safetensors.torch import save
 from torch import nn
 
 from nearfuture.error import NearfutureError
-from nearfuture.layers import GRU, from_torch, summary, to_torch
+from nearfuture.layers import GRU, from_torch, final_state, to_torch
 from nearfuture.layers.state import deserialize
 
 
@@ -24,7 +24,7 @@ def test_float64_weights_were_rounded_to_float32_on_the_way_out() -> None:
 
 def test_a_summary_of_a_torch_module_gave_it_no_gradient() -> None:
     theirs = nn.GRU(3, 4, batch_first=True)
-    summary(theirs, torch.randn(2, 5, 3), torch.tensor([5, 2])).sum().backward()
+    final_state(theirs, torch.randn(2, 5, 3), torch.tensor([5, 2])).sum().backward()
     assert theirs.weight_ih_l0.grad is not None
 
 

@@ -46,8 +46,9 @@ def test_every_budget_and_the_twin_show_their_text(printed: str) -> None:
     ]
 
 
-def test_rows_fit_eighty_columns_and_no_budget_wraps(printed: str) -> None:
+def test_rows_fit_eighty_columns_and_no_cell_wraps(printed: str) -> None:
     assert max(map(len, printed.splitlines())) <= 80
+    assert not re.findall(r"^│ +│.*", printed, re.MULTILINE)  # below a budget stands the next one
     for cells in (3, 5):
         names = [row[0].partition(" (")[0] for row in rows(printed, cells=cells)]
         assert names == [*BUDGETS, "twin"]

@@ -151,8 +151,12 @@ def _rate(rate: ConfidenceInterval) -> str:
 
 
 def _difference(difference: ConfidenceInterval) -> str:
-    ends = f"{difference.low:+.1f} to {difference.high:+.1f}".replace("inf", "∞")
-    return f"{difference.value:+.1f} ({ends})"
+    """Write a relative difference in %, in a cell that a terminal of 80 columns has room for."""
+    value, low, high = (
+        f"{number:+.1f}" if abs(number) < 9.95 else f"{number:+.0f}".replace("inf", "∞")
+        for number in (difference.value, difference.low, difference.high)
+    )
+    return f"{value} ({low} to {high})"
 
 
 def _percentiles(delays: Percentiles) -> str:

@@ -6,7 +6,7 @@ from safetensors.torch import save
 from torch import nn
 
 from nearfuture.error import NearfutureError
-from nearfuture.layers import GRU, from_torch, final_state, to_torch
+from nearfuture.layers import GRU, final_state, from_torch, to_torch
 from nearfuture.layers.state import deserialize
 
 

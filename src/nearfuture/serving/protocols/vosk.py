@@ -35,7 +35,7 @@ from nearfuture.text import join_utterances
 DEFAULT_RATE = 8000
 """Of clients that send no config: vosk-server's own default."""
 
-_PATIENCE_S = 30.0
+_FINISH_TIMEOUT_S = 30.0
 """How long a reply waits, at most, for the audio just sent to be computed."""
 
 
@@ -190,7 +190,7 @@ class _Recognizer:
         if self._session.interrupted:
             await self._until(lambda: self.over)  # the server stops: the last result is coming
         with suppress(TimeoutError):
-            async with asyncio.timeout(_PATIENCE_S):
+            async with asyncio.timeout(_FINISH_TIMEOUT_S):
                 await self._until(lambda: self.over or self._behind_ms() < self._pending_ms)
 
     async def end(self, *, for_good: bool) -> None:

@@ -34,8 +34,9 @@ endif
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
 
-# A process for each core, each with one thread: what is computed in one must not wait for another.
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+# A process for each core, each with one thread, and one more, since some tests wait for a clock.
+WORKERS ?= $(shell $(PYTHON) -c "import os; print(1 + (os.cpu_count() or 1))")
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 COVERAGE := --cov --cov-report=term:skip-covered
 
 test: lint

@@ -2,10 +2,12 @@
 
 import io
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +15,17 @@ import torch
 
 from nearfuture.cli import main
 from nearfuture.cli.console import Console
-from nearfuture.cli.train import _print_results
+from nearfuture.cli.train import _Job, _print_results, _run
+from nearfuture.error import NearfutureError
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.training import TrainingResult, bundle, load_model
+from nearfuture.training import (
+    ArchitectureOptions,
+    DataOptions,
+    TrainingOptions,
+    TrainingResult,
+    bundle,
+    load_model,
+)
 from tests.cli.without_export import export_nothing
 from tests.patience import PATIENCE_S
 
@@ -102,6 +112,24 @@ def test_two_processes_share_the_work_and_report_a_mistake_once(
     line = mistaken(arguments(tmp_path, 4, *seed), capsys)
     assert "was started otherwise: --seed 0 → 1; resume with" in line
     assert "steps" not in line  # which may change
+
+
+def test_a_process_that_shares_the_work_ends_at_sigterm(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = []
+
+    def capture(work: partial[object], processes: int) -> None:
+        works.append(pickle.loads(pickle.dumps(work)))
+        raise NearfutureError(f"no {processes} processes are started here")
+
+    monkeypatch.setattr("nearfuture.training.worker_group.worker_group", capture)
+    job = _Job(DataOptions(), ArchitectureOptions(), TrainingOptions(), tmp_path)
+    with pytest.raises(NearfutureError, match="no 2 processes"):
+        _run(job, 2, Console())
+    handler = signal.getsignal(signal.SIGTERM)
+    with works[0].keywords["progress"].interruption():
+        assert signal.getsignal(signal.SIGTERM) is handler
 
 
 def test_torchrun_starts_two_processes(tmp_path: Path) -> None:

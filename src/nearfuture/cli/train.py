@@ -139,7 +139,10 @@ def _run(job: _Job, processes: int, console: Console) -> "dict[str, TrainingResu
             parameter="processes",
         )
     with contextlib.ExitStack() as stack:
-        workers = stack.enter_context(worker_group(job.run, processes))
+        # The main process asks the others to stop. SIGTERM is no request to them: it has to end one
+        # that waits for the rest in a sum, where no handler in Python runs.
+        work = partial(job.run, progress=ProgressReporter())
+        workers = stack.enter_context(worker_group(work, processes))
         group = stack.enter_context(init_group(world_size=processes, rendezvous=workers.rendezvous))
         if not group.is_main:
             job.run(group)

@@ -64,6 +64,13 @@ def test_splits_hold_and_tests_are_left_alone(tmp_path: Path) -> None:
     assert chosen.dev_name == "of the split dev"
 
 
+def test_a_row_without_a_text_takes_no_other_row_of_its_file_along(tmp_path: Path) -> None:
+    path = source(tmp_path, rows(3, split="train"))
+    with path.open("a", encoding="utf-8") as file:
+        file.write("train1.wav\t\t1\ttrain\n")
+    assert names(chosen_from([path], seed=0))[0] == ["train0.wav", "train1.wav", "train2.wav"]
+
+
 def test_rows_that_nobody_uses_are_named_and_counted(tmp_path: Path) -> None:
     loose = [("loose.wav", "one", "a", ""), ("odd.wav", "two", "a", "extra")]
     path = source(tmp_path, [*rows(3, split="train"), *loose, *rows(2, split="test")])

@@ -14,7 +14,7 @@ import numpy as np
 from nearfuture.audio import AudioError
 from nearfuture.audio.mixdown import QUIETEST, Mixdown
 from nearfuture.audio.probe import SHORT_S, Probe, first_sound, probe
-from nearfuture.data.cut import SPLITS, Cut, CutError
+from nearfuture.data.cut import SPLITS, Cut, CutError, Skipped
 from nearfuture.data.filter import CutFilter, silent
 from nearfuture.data.report import CorpusIssue, CorpusReport
 from nearfuture.data.sources import Source, read_source
@@ -51,7 +51,8 @@ def check(
     """
     source = source if isinstance(source, Source) else read_source(source)
     issues = _Issues()
-    skipped = list(source.skipped)
+    unusable = list(source.skipped)
+    rejected: list[Skipped] = []
     files: dict[Path, _AudioFile | AudioError] = {}
     cuts: list[Cut] = []
     for number, cut in enumerate(source.cuts):
@@ -63,15 +64,15 @@ def check(
             cut = cut.probed(file.probe)
             is_silent = _is_silent(cut, file)
         except CutError as error:
-            skipped.append(error.skipped)
+            unusable.append(error.skipped)
             continue
         cuts.append(cut)
-        if rejected := cut_filter.reject(cut.name, cut.text, cut.duration_s or 0.0):
-            skipped.append(rejected)
+        if rejection := cut_filter.reject(cut.name, cut.text, cut.duration_s or 0.0):
+            rejected.append(rejection)
         elif is_silent:
-            skipped.append(silent(cut))
+            rejected.append(silent(cut))
     progress(len(source.cuts), len(source.cuts))
-    for row in skipped:
+    for row in (*unusable, *rejected):
         issues.add(row.code, row.name, row.reason)
     if symbols is not None:
         _characters(cuts, set(symbols), issues)
@@ -84,7 +85,7 @@ def check(
         path=source.path,
         rows=len(source.cuts) + len(source.skipped),
         cuts=tuple(cuts),
-        skipped=tuple(skipped),
+        rejected=tuple(rejected),
         channels=dict(sorted(Counter(file.probe.channels for file in used).items())),
         issues=issues.all(),
     )

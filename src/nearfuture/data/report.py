@@ -45,7 +45,7 @@ class CorpusReport:
         path: of the source.
         rows: all that it lists, usable or not.
         cuts: those whose audio can be read, with their durations and rates.
-        skipped: what trainings skip: the other rows, and cuts that the `CutFilter` rejects.
+        rejected: those of the cuts that trainings skip, by the rules of the `CutFilter`.
         channels: channels of the file → number of cuts.
         issues: what is wrong first, then what is worth knowing.
     """
@@ -53,7 +53,7 @@ class CorpusReport:
     path: Path
     rows: int
     cuts: tuple[Cut, ...]
-    skipped: tuple[Skipped, ...]
+    rejected: tuple[Skipped, ...]
     channels: Mapping[int, int]
     issues: tuple[CorpusIssue, ...]
 

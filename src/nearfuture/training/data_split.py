@@ -91,7 +91,7 @@ def split_sources(
     notes: list[str] = []
 
     def usable(cuts: Sequence[Cut], report: CorpusReport) -> list[Cut]:
-        rejected = {recording.name: recording for recording in report.skipped}
+        rejected = {recording.name: recording for recording in report.rejected}
         skipped.extend(rejected[cut.name] for cut in cuts if cut.name in rejected)
         return [cut for cut in cuts if cut.name not in rejected]
 

@@ -3,6 +3,7 @@
 import gc
 import hashlib
 import json
+import math
 import shutil
 import tracemalloc
 import zipfile
@@ -125,6 +126,7 @@ def test_a_newer_schema_asks_for_an_upgrade(folder: Path) -> None:
         (lambda values: values.pop("rate"), "lacks 'rate'"),
         (lambda values: values.update(rate=0), "rate is a positive number"),
         (lambda values: values.update(rate="fast"), "damaged"),
+        (lambda values: values.update(rate=math.inf), "damaged"),
         (lambda values: values.update(symbols=["ab"]), "one character"),
         (lambda values: values.update(symbols=None), "damaged"),
         (lambda values: values.update(kind="psychic"), "psychic"),

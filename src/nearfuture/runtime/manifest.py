@@ -135,7 +135,7 @@ reads schemas up to 2: upgrade nearfuture
             return cls._read(values)
         except KeyError as error:
             raise NearfutureError(f"model.json lacks {error}", code="damaged") from error
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, OverflowError, TypeError, ValueError) as error:
             raise NearfutureError(f"model.json is damaged: {error}", code="damaged") from error
 
     @classmethod

@@ -262,7 +262,9 @@ def test_a_file_that_may_not_be_read_is_named(monkeypatch: pytest.MonkeyPatch) -
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert str(error_of("secret.wav")) == "cannot read secret.wav: permission denied"
+    error = error_of("secret.wav")
+    assert str(error) == "cannot read secret.wav: permission denied"
+    assert error.code == "unavailable"
 
 
 def test_a_file_opened_as_text_is_refused() -> None:

@@ -496,6 +496,19 @@ def test_reading_a_source_loads_no_torch(tmp_path: Path) -> None:
     assert done.stdout.strip() == "set()", done.stderr
 
 
+def test_a_recording_that_may_not_be_read_is_not_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, mode: str) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    cut = Cut(name="a", path=write_audio(tmp_path / "a.wav"), text="a")
+    monkeypatch.setattr(Path, "open", refuse)
+    with refuses("unavailable", None, "permission denied") as caught:
+        cut.read()
+    assert caught.value.skipped.code == "cannot be read"
+
+
 def test_a_part_that_is_not_in_its_file_has_one_code(tmp_path: Path) -> None:
     path = write_audio(tmp_path / "a.wav")
     for cut, code, error in (

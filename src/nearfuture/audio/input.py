@@ -17,6 +17,8 @@ from nearfuture.audio.window import Window
 AudioSource = str | os.PathLike[str] | bytes | bytearray | memoryview | BinaryIO
 """The kinds of object that recordings are read from."""
 
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+
 
 @dataclass(frozen=True)
 class AudioInput:
@@ -82,4 +84,8 @@ def open_input(source: AudioSource, stack: ExitStack) -> AudioInput:
 
 def _unreadable(name: str, error: Exception) -> AudioError:
     reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return AudioError(f"cannot read {name}: {reason[:1].lower()}{reason[1:]}", code="not_found")
+    absent = isinstance(error, (*_ABSENT, ValueError))
+    return AudioError(
+        f"cannot read {name}: {reason[:1].lower()}{reason[1:]}",
+        code="not_found" if absent else "unavailable",
+    )

@@ -33,8 +33,6 @@ again when one has ended, or try another server
 
     code = "busy"
 
-    code = "busy"
-
     def __init__(self, *, streams: int, max_streams: int, load: float, limit: float) -> None:
         self.streams, self.max_streams = streams, max_streams
         self.load, self.limit = load, limit

@@ -260,7 +260,7 @@ MUTANTS = (
     Mutant(
         "a stream that starts in float32 whatever is asked for",
         "layers/contract.py",
-        "        return torch.zeros(*shape, device=device, dtype=dtype)",
+        "        return torch.zeros(*shape, device=device, dtype=dtype or self.dtype)",
         "        return torch.zeros(*shape, device=device, dtype=torch.float32)",
         ("linear",),
     ),

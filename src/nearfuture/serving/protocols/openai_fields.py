@@ -1,8 +1,7 @@
 """What OpenAI's two protocols share: names of models, options that are not offered, languages.
 
-A client that asks for a prompt to be regarded, for noise to be reduced or for probabilities must be
-told that it does not get them. Clients that send the option with its default, as many do, ask for
-nothing.
+A client that asks for a prompt to be used, for noise reduction or for probabilities is refused. Clients
+that send such an option with its default, as many do, ask for nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What OpenAI's two protocols share: names of models, options that are not offered, languages.
 
-A client that asks for a prompt to be used, for noise reduction or for probabilities is refused. Clients
-that send such an option with its default, as many do, ask for nothing.
+A client that asks for a prompt to be used, for noise reduction or for probabilities is refused. One
+that sends such an option with its default, as many do, asks for nothing.
 """
 
 from __future__ import annotations

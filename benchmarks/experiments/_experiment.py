@@ -8,14 +8,12 @@ are those of the training, kept beside it.
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from _report import about
@@ -39,6 +37,7 @@ from nearfuture.training import (
     train,
 )
 from recipes.digits import training_data
+from recipes.report import fill_page
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "experiments"
@@ -157,25 +156,6 @@ def wait_of(head: HeadMetrics) -> str:
     return "the whole utterance" if head.latency is None else f"{head.latency.worst_ms:g} ms"
 
 
-def mean_over_seeds(values: Sequence[float]) -> tuple[float, float]:
-    """The mean, and the half width of its 95 % interval by Student's t; 0 wide for one seed."""
-    if len(values) < 2:
-        return float(np.mean(values)), 0.0
-    from scipy.stats import t
-
-    half = t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return float(np.mean(values)), float(half)
-
-
-def markdown(table: Table) -> str:
-    """A rich table as one of Markdown."""
-    columns = [list(column.cells) for column in table.columns]
-    lines = ["| " + " | ".join(str(column.header) for column in table.columns) + " |"]
-    lines.append("|" + "---|" * len(columns))
-    lines += ["| " + " | ".join(map(str, row)) + " |" for row in zip(*columns, strict=True)]
-    return "\n".join(lines)
-
-
 def provenance(folders: Mapping[str, Path]) -> str:
     """When, where and for how long the models were trained, as a Markdown list."""
     lines = []
@@ -190,13 +170,4 @@ def provenance(folders: Mapping[str, Path]) -> str:
 
 def write_page(name: str, parts: Mapping[str, str]) -> None:
     """Put the measured parts into the page, between its markers; the words around them stay."""
-    path = PAGES / f"{name}.md"
-    text = path.read_text(encoding="utf-8")
-    for part, content in parts.items():
-        begin, end = f"<!-- {part} -->", f"<!-- end of {part} -->"
-        if begin not in text or end not in text:
-            raise SystemExit(f"{path} has no place for {part!r}: it needs {begin} and {end}")
-        head, _, rest = text.partition(begin)
-        _, _, tail = rest.partition(end)
-        text = f"{head}{begin}\n{content}\n{end}{tail}"
-    path.write_text(text, encoding="utf-8")
+    fill_page(PAGES / f"{name}.md", parts)

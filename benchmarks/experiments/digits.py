@@ -16,8 +16,6 @@ from _experiment import (
     TWIN,
     Experiment,
     evaluated,
-    markdown,
-    mean_over_seeds,
     name_of,
     options,
     provenance,
@@ -31,6 +29,7 @@ from rich.table import Table
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
 from nearfuture.training import ArchitectureOptions
 from recipes.digits import HELD_OUT, DigitRecordings
+from recipes.report import markdown, mean_over_seeds
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2024

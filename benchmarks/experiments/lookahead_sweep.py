@@ -17,7 +17,6 @@ from _experiment import (
     Experiment,
     bundle,
     evaluated,
-    markdown,
     name_of,
     options,
     provenance,
@@ -31,6 +30,7 @@ from rich.table import Table
 from nearfuture.evaluation import paired_bootstrap, plot_error_against_latency
 from nearfuture.training import ArchitectureOptions
 from recipes.digits import HELD_OUT, DigitRecordings
+from recipes.report import markdown
 
 HEADS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 15, 19, 25, 30)
 STRINGS_PER_SPEAKER = 300

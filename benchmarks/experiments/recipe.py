@@ -17,7 +17,6 @@ from _experiment import (
     Experiment,
     bundle,
     evaluated,
-    markdown,
     name_of,
     options,
     provenance,
@@ -30,6 +29,7 @@ from rich.table import Table
 from nearfuture.data import Utterance
 from nearfuture.training import ArchitectureOptions, DistillationOptions
 from recipes.digits import HELD_OUT, DigitRecordings
+from recipes.report import markdown
 
 STRINGS_PER_SPEAKER = 100
 SEED = 2026

@@ -17,7 +17,6 @@ from _experiment import (
     PAGES,
     Experiment,
     evaluated,
-    markdown,
     name_of,
     options,
     provenance,
@@ -31,6 +30,7 @@ from rich.table import Table
 from nearfuture.data import Cut, corpus_folder, read_source
 from nearfuture.evaluation import Evaluation, plot_error_against_latency
 from nearfuture.training import ArchitectureOptions, DataOptions
+from recipes.report import markdown
 
 RATE = 16000
 KINDS = {"mixed": ("speechocean762", "kokoro"), "real": ("speechocean762",)}

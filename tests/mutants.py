@@ -202,14 +202,14 @@ MUTANTS = (
     Mutant(
         "shortcut not aligned with the layers around which it leads",
         "layers/container.py",
-        "        y = y + mask(frames[:, : y.shape[1]], n)",
-        "        y = y + mask(x[:, : y.shape[1]], n)",
+        "        y = _beside(y, frames, n)",
+        "        y = _beside(y, x, n)",
         ("residual lookahead",),
     ),
     Mutant(
         "shortcut missing from the tail",
         "layers/container.py",
-        "        return y + mask(waiting[:, : y.shape[1]], n), n",
+        "        return _beside(y, waiting, n), n",
         "        return y, n",
         ("residual lookahead",),
     ),

@@ -10,18 +10,27 @@ from nearfuture.layers import (
     LSTM,
     RNN,
     Bidirectional,
+    CausalMask,
+    ChunkedMask,
     Convolution,
     Convolution2d,
     CumulativeLayerNorm,
+    DynamicChunks,
+    FullMask,
     LayerNorm,
     Lookahead,
     Pointwise,
+    RelativePositions,
     Residual,
     RMSNorm,
+    RotaryPositions,
+    SelfAttention,
     SequenceBatchNorm,
     Serial,
+    SlidingMask,
     Stack,
     StreamingLayer,
+    TransformerBlock,
 )
 
 
@@ -81,6 +90,22 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     "stack of 1": lambda: Stack(3, 1),
     "stack of 2": lambda: Stack(3, 2),
     "stack of 4": lambda: Stack(2, 4),
+    # attention
+    "attention to itself": lambda: SelfAttention(4, 2, mask=SlidingMask(left=0)),
+    "attention sliding": lambda: SelfAttention(4, 2, mask=SlidingMask(left=3), bias=False),
+    "attention sliding ahead": lambda: SelfAttention(
+        4, 2, mask=SlidingMask(left=2, right=2), positions=RotaryPositions()
+    ),
+    "attention chunked": lambda: SelfAttention(
+        4, 2, mask=ChunkedMask(chunk=3, left_chunks=1), positions=RelativePositions(distance=3)
+    ),
+    "attention chunked ahead": lambda: SelfAttention(
+        4, 2, mask=ChunkedMask(chunk=2, left_chunks=2, right=3), positions=RotaryPositions()
+    ),
+    "attention of dynamic chunks": lambda: DynamicChunks(
+        Residual(SelfAttention(4, 2, mask=FullMask(), positions=RotaryPositions())),
+        [ChunkedMask(chunk=c, left_chunks=1) for c in (3, 1)] + [FullMask()],
+    ),
     # frame by frame
     "layer norm": lambda: LayerNorm(3),
     "rms norm": lambda: RMSNorm(3),
@@ -100,6 +125,12 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     ),
     "residual norms": lambda: settled(
         Residual(Serial(CumulativeLayerNorm(3), Lookahead(3, 2), SequenceBatchNorm(3), RMSNorm(3)))
+    ),
+    "residual attentions": lambda: Residual(
+        Serial(
+            SelfAttention(4, 2, mask=ChunkedMask(chunk=3, left_chunks=1, right=1)),
+            Residual(SelfAttention(4, 1, mask=ChunkedMask(chunk=2, left_chunks=1))),
+        )
     ),
     # compositions
     "serial of one": lambda: Serial(GRU(3, 4)),
@@ -135,6 +166,23 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
             GRU(3, 3, batch_norm=True),
             Lookahead(3, 2),
         )
+    ),
+    "transformer": lambda: Serial(
+        *(
+            TransformerBlock(
+                SelfAttention(
+                    4, 2, mask=ChunkedMask(chunk=2, left_chunks=1), positions=RotaryPositions()
+                ),
+                hidden=5,
+            )
+            for _ in range(2)
+        )
+    ),
+    "convolution then lstm then attention then lookahead": lambda: Serial(
+        Convolution(3, 4, left=1, right=1, stride=2),
+        LSTM(4, 4),
+        SelfAttention(4, 2, mask=ChunkedMask(chunk=3, left_chunks=1, right=1)),
+        Lookahead(4, 2),
     ),
     "residual recogniser": lambda: Serial(
         Stack(2, 2),
@@ -175,6 +223,10 @@ OFFLINE: dict[str, Callable[[], StreamingLayer]] = {
             Bidirectional(GRU(3, 3, batch_norm=True), merge="sum", share_input=True),
         )
     ),
+    "attention full": lambda: SelfAttention(
+        4, 2, mask=FullMask(), positions=RelativePositions(distance=2)
+    ),
+    "attention causal": lambda: SelfAttention(4, 2, mask=CausalMask(), positions=RotaryPositions()),
     "bidirectional after stride": lambda: Serial(
         Convolution(3, 4, left=1, right=1, stride=2), Bidirectional(GRU(4, 3)), Lookahead(6, 2)
     ),

@@ -120,7 +120,11 @@ class Trial:
         return have[:batch, :frames]
 
     def refuses_to_stream(self) -> bool:
-        """Whether the layer reads the whole sequence first, and raises `NotStreamable`."""
+        """Whether the layer raises `NotStreamable`, since it needs all of the future or the past.
+
+        A layer whose past has no bound may stream (a recurrence has a state) or refuse (causal
+        attention would have to keep every frame).
+        """
         raised: Exception | None = None
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -134,7 +138,7 @@ class Trial:
             but = f"raises {_first_line(raised)} instead of" if raised else "does not raise"
             fault = f"right = inf is declared, but start() {but} NotStreamable"
             raise self.broken(fault) from raised
-        if raised and refuses and not reads_everything:
+        if raised and refuses and not (reads_everything or math.isinf(self.field.left)):
             declared = f"right = {self.field.right} is declared"
             raise self.broken(
                 f"{declared}, but start() refuses to stream ({_first_line(raised)})"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+from collections.abc import Iterable, Iterator
+from functools import reduce
 from itertools import pairwise
 
 import torch
@@ -13,6 +15,10 @@ from nearfuture.error import NearfutureError
 from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.ragged import drop, join, mask
 from nearfuture.layers.state import Device, DType, State
+
+
+def _composed(layers: Iterable[StreamingLayer]) -> ReceptiveField:
+    return reduce(lambda below, above: below.then(above), (layer.field for layer in layers))
 
 
 class Serial(StreamingLayer):
@@ -47,13 +53,18 @@ class Serial(StreamingLayer):
         self.layers = nn.ModuleList(layers)
         self.input_size = layers[0].input_size
         self.output_size = layers[-1].output_size
-        field = layers[0].field
-        for layer in layers[1:]:
-            field = field.then(layer.field)
-        self.field = field
+        self.field = _composed(layers)
 
     def __iter__(self) -> Iterator[StreamingLayer]:
         return iter(self.layers)  # type: ignore[arg-type]
+
+    def with_layers(self, layers: Iterable[StreamingLayer]) -> Serial:
+        """A composition of the same class and of other layers of the same sizes."""
+        other = copy.copy(self)
+        other._modules = dict(self._modules)
+        other.layers = nn.ModuleList(layers)
+        other.field = _composed(other)
+        return other
 
     @property
     def dtype(self) -> DType:
@@ -125,6 +136,13 @@ class Residual(StreamingLayer):
         self.output_size = inner.output_size
         self.field: ReceptiveField = inner.field
 
+    def with_inner(self, inner: StreamingLayer) -> Residual:
+        """The same shortcut around another layer of the same size."""
+        other = copy.copy(self)
+        other._modules = dict(self._modules)
+        other.inner, other.field = inner, inner.field
+        return other
+
     @property
     def dtype(self) -> DType:
         return self.inner.dtype
@@ -136,9 +154,14 @@ class Residual(StreamingLayer):
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         like = self.new_zeros(0, device=device, dtype=dtype)
         inner = self.inner.start(batch_size, device=like.device, dtype=like.dtype)
-        waiting = like.new_zeros(batch_size, int(self.field.right), self.input_size)
+        waiting = like.new_zeros(batch_size, self._waiting, self.input_size)
         count = torch.zeros(batch_size, dtype=torch.int64, device=waiting.device)
         return waiting, count, inner
+
+    @property
+    def _waiting(self) -> int:
+        """Frames that may have to wait; `right` of a composition contains the wait for blocks."""
+        return int(self.field.right) + self.field.block - 1
 
     def step(self, x: Tensor, lengths: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
         waiting, count, inner = state
@@ -146,12 +169,18 @@ class Residual(StreamingLayer):
         assert isinstance(count, Tensor)
         y, n, inner = self.inner.step(x, lengths, inner)
         frames, count = join(waiting, count, x, lengths)
-        y = y + mask(frames[:, : y.shape[1]], n)
-        rest = drop(frames, count, n, int(self.field.right))
+        y = _beside(y, frames, n)
+        rest = drop(frames, count, n, self._waiting)
         return y, n, (*rest, inner)
 
     def finish(self, state: State) -> tuple[Tensor, Tensor]:
         waiting, _, inner = state
         assert isinstance(waiting, Tensor)
         y, n = self.inner.finish(inner)
-        return y + mask(waiting[:, : y.shape[1]], n), n
+        return _beside(y, waiting, n), n
+
+
+def _beside(y: Tensor, frames: Tensor, n: Tensor) -> Tensor:
+    """`y_t + frames_t`; inner layers that emit blocks may leave more room than there are frames."""
+    width = min(y.shape[1], frames.shape[1])
+    return y[:, :width] + mask(frames[:, :width], n)

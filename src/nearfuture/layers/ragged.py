@@ -78,18 +78,18 @@ def drop(frames: Tensor, count: Tensor, consumed: Tensor, keep: int) -> tuple[Te
         keep: capacity of the buffer that remains, at least `count - consumed`.
 
     Returns:
-        (B, keep, D) and the counts `count - consumed`; past the counts its first frame again.
+        (B, keep, D) and the counts `count - consumed`; zero past the counts.
 
     >>> y, n = drop(torch.tensor([[[1.0], [2.0], [3.0]]]), torch.tensor([3]), torch.tensor([2]), 2)
     >>> y.flatten().tolist(), n.tolist()
-    ([3.0, 1.0], [1])
+    ([3.0, 0.0], [1])
     """
     rest = count - consumed
     if keep == 0:
         return frames[:, :0], rest
     slot = torch.arange(keep, device=frames.device)[None]
     source = torch.where(slot < rest[:, None], slot + consumed[:, None], torch.zeros_like(slot))
-    return _take(frames, source), rest
+    return mask(_take(frames, source), rest), rest
 
 
 def align(frames: Tensor, first: Tensor) -> Tensor:

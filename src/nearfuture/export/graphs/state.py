@@ -15,8 +15,10 @@ from torch import Tensor
 from nearfuture.layers import (
     LSTM,
     CumulativeLayerNorm,
+    DynamicChunks,
     Recurrent,
     Residual,
+    SelfAttention,
     Serial,
     State,
     StreamingLayer,
@@ -107,6 +109,11 @@ def _names(layer: StreamingLayer, state: State, prefix: str) -> list[str]:
         case Residual():
             inner = _names(layer.inner, state[2], f"{prefix}.inner")
             return [f"{prefix}.waiting", f"{prefix}.count", *inner]
+        case DynamicChunks():
+            return _names(layer.layer, state, prefix)
+        case SelfAttention():
+            parts = ("waiting", "waiting_count", "keys", "values", "count")
+            return [f"{prefix}.{part}" for part in parts]
         case Windowed():
             return [f"{prefix}.frames", f"{prefix}.count"]
         case CumulativeLayerNorm():

@@ -1,5 +1,6 @@
 # Everything works from a fresh clone: the first call of a target installs what it needs.
 #   make demo       transcribe with the base install (no torch)
+#   make lab        the lab, in the browser (no torch)
 #   make test       lint, types, doctests and all quick tests
 #   make test-all   the slow tests too
 #   make coverage   the quick tests, and which lines they run: half as long again
@@ -29,10 +30,13 @@ ifneq ($(wildcard ../shared/data),)
 export NEARFUTURE_CORPORA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo test test-all coverage mutants processors bench compare lint clean
+.PHONY: demo lab test test-all coverage mutants processors bench compare lint clean
 
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
+
+lab: .venv-demo/installed
+	.venv-demo/bin/nearfuture lab
 
 # A process for each core, each with one thread, and one more, since some tests wait for a clock.
 WORKERS ?= $(shell $(PYTHON) -c "import os; print(1 + (os.cpu_count() or 1))")

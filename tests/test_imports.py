@@ -28,12 +28,13 @@ TABLE: dict[str, set[str] | None] = {
     "export": {"audio", "budget", "decoding", "layers", "model", "runtime", "text"},
     "training": {"budget", "data", "decoding", "export", "layers", "model", "runtime", "text"},
     "evaluation": {"audio", "budget", "data", "decoding", "runtime", "text"},
+    "lab": None,
     "cli": None,
 }
 # What the base install lacks, and where it may be imported: nowhere, or only inside functions.
 LEARNING_ONLY = {"torch", "lhotse", "onnx", "onnxscript", "safetensors", "scipy", "hypothesis"}
 NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "client", "evaluation"}
-INSIDE_FUNCTIONS = {"audit", "cli"}
+INSIDE_FUNCTIONS = {"audit", "cli", "lab"}
 PURE = {"budget", "text"}
 
 

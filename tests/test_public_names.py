@@ -173,6 +173,7 @@ FLAGS = {
         "--log",
         "--log-text",
     },
+    "lab": {"--port", "--browser", "--no-browser", "--language"},
     "quantize": {
         "MODEL",
         "--precision",

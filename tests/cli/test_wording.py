@@ -131,6 +131,7 @@ TYPED = {
         "serve --allow-origin example",
         "serve --model none",
     ],
+    "lab": ["lab --help", "lab --port 99999", "lab --language fr"],
 }
 
 

@@ -15,6 +15,7 @@ from nearfuture.cli.demo import demo
 from nearfuture.cli.evaluate import evaluate
 from nearfuture.cli.export import export
 from nearfuture.cli.flags import running
+from nearfuture.cli.lab import lab
 from nearfuture.cli.listen import listen
 from nearfuture.cli.measure import measure
 from nearfuture.cli.quantize import quantize
@@ -47,6 +48,7 @@ for _command in (
     data,
     quantize,
     serve,
+    lab,
 ):
     app.command(_command)
 

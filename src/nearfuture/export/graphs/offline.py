@@ -46,7 +46,7 @@ class OfflineGraph(nn.Module):
         for parent in list(self.model.modules()):
             for name, child in list(parent.named_children()):
                 if isinstance(child, Bidirectional):
-                    setattr(parent, name, _OnnxRecurrence(child))
+                    setattr(parent, name, OnnxRecurrence(child))
 
     def forward(self, pcm: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """The graph itself, as in the equation above."""
@@ -70,38 +70,44 @@ _GATES: dict[type[Recurrent], tuple[str, tuple[int, ...]]] = {
 """The operator of a cell, and its order of gates."""
 
 
-class _OnnxRecurrence(nn.Module):
-    """Both directions as one ONNX operator, which reverses each row by its own length.
+class OnnxRecurrence(nn.Module):
+    """One direction, or both, as one ONNX operator, which reverses each row by its own length.
 
     `linear_before_reset` is torch's form of a GRU's candidate; a clipped ReLU is a ReLU of a sum
     that was clipped before. It exists only inside an export: eager torch cannot run it.
     """
 
-    def __init__(self, layer: Bidirectional) -> None:
+    def __init__(self, layer: Recurrent | Bidirectional) -> None:
         super().__init__()
-        pair = (layer.ahead.folded(), layer.back.folded())
-        self.operator, order = _GATES[type(layer.ahead)]
-        self.hidden = layer.ahead.output_size
-        self.merge = layer.merge
-        self.weight = nn.Parameter(_both([part.weight_ih for part in pair], order))
-        self.recurrence = nn.Parameter(_both([part.weight_hh for part in pair], order))
+        ahead = layer.ahead if isinstance(layer, Bidirectional) else layer
+        pair = [ahead.folded()]
+        if isinstance(layer, Bidirectional):
+            pair.append(layer.back.folded())
+        self.operator, order = _GATES[type(ahead)]
+        self.hidden = ahead.output_size
+        self.directions = len(pair)
+        self.merge = layer.merge if isinstance(layer, Bidirectional) else "concat"
+        self.weight = nn.Parameter(_stacked([part.weight_ih for part in pair], order))
+        self.recurrence = nn.Parameter(_stacked([part.weight_hh for part in pair], order))
         biases = [
-            _both([part.bias_ih for part in pair], order),
-            _both([part.bias_hh for part in pair], order),
+            _stacked([part.bias_ih for part in pair], order),
+            _stacked([part.bias_hh for part in pair], order),
         ]
         self.bias = nn.Parameter(torch.cat(biases, dim=1))
         self.options: dict[str, Any] = {}
-        if isinstance(layer.ahead, GRU):
+        if isinstance(ahead, GRU):
             self.options["linear_before_reset"] = 1
-        if isinstance(layer.ahead, RNN):
-            kind = layer.ahead.nonlinearity
-            self.options["activations"] = ["Tanh" if kind == "tanh" else "Relu"] * 2
+        if isinstance(ahead, RNN):
+            kind = ahead.nonlinearity
+            self.options["activations"] = ["Tanh" if kind == "tanh" else "Relu"] * len(pair)
             if kind == "clipped_relu":
                 self.options["clip"] = CLIP
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """The operator: `x (B, T, D), lengths (B,) → y (B, T, H or 2H), lengths`."""
         batch, frames = x.shape[:2]
-        last = (2, batch, self.hidden)
+        last = (self.directions, batch, self.hidden)
+        direction = "bidirectional" if self.directions == 2 else "forward"
         states = 2 if self.operator == "LSTM" else 1
         y, *_ = torch.onnx.ops.symbolic_multi_out(
             self.operator,
@@ -112,9 +118,9 @@ class _OnnxRecurrence(nn.Module):
                 self.bias,
                 lengths.to(torch.int32),
             ),
-            {"hidden_size": self.hidden, "direction": "bidirectional", **self.options},
+            {"hidden_size": self.hidden, "direction": direction, **self.options},
             dtypes=(x.dtype,) * (1 + states),
-            shapes=((frames, 2, batch, self.hidden), *(last,) * states),
+            shapes=((frames, *last), *(last,) * states),
             version=14,
         )
         if self.merge == "sum":
@@ -122,13 +128,13 @@ class _OnnxRecurrence(nn.Module):
         return y.permute(2, 0, 1, 3).flatten(2), lengths
 
 
-def _both(weights: list[Tensor | None], order: tuple[int, ...]) -> Tensor:
-    """(G·H, …) of two directions in torch's order of gates → (2, G·H, …) in ONNX's."""
+def _stacked(weights: list[Tensor | None], order: tuple[int, ...]) -> Tensor:
+    """(G·H, …) of each direction in torch's order of gates → (1 or 2, G·H, …) in ONNX's."""
     ordered = []
     for weight in weights:
         if weight is None:
             raise NearfutureError(
-                "the offline graph needs recurrent cells with biases", code="unsupported"
+                "the operator of ONNX needs recurrent cells with biases", code="unsupported"
             )
         gates = weight.detach().chunk(len(order))
         ordered.append(torch.cat([gates[gate] for gate in order]))

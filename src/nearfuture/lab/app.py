@@ -1,0 +1,163 @@
+"""The lab as an ASGI application: pages, their endpoints, and the files that they load."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from nearfuture.error import NearfutureError
+from nearfuture.lab.endpoint import call
+from nearfuture.lab.frame import render
+from nearfuture.lab.page import ASSETS, PACKAGE, Media, Page, as_json
+from nearfuture.lab.pages import FRONT_PAGE, PAGES
+from nearfuture.lab.texts import LANGUAGES, Language, preferred
+from nearfuture.serving.errors import RequestError
+from nearfuture.serving.origin import OriginPolicy
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; media-src 'self' blob:; worker-src 'self'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""Nothing from elsewhere, and nothing inline."""
+
+_LONGEST_BODY = 8 << 20
+_HEADERS = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-cache"),
+]
+
+
+def create_app(*, language: Language | None = None, pages: Sequence[Page] = PAGES) -> Starlette:
+    """Create the application.
+
+    Args:
+        language: of a page whose address names none; by default what the browser asks for.
+        pages: the story, in order.
+    """
+    lab = _Lab(pages, language)
+    app = Starlette(
+        routes=[
+            Route("/", lab.front),
+            Mount("/assets", StaticFiles(directory=ASSETS)),
+            Route("/api/{page}/{endpoint}", lab.api, methods=["GET", "POST"]),
+            Route("/source/{path:path}", lab.source),
+            Route("/{page}", lab.page),
+        ],
+        middleware=[Middleware(_Guard)],
+        exception_handlers={NearfutureError: _refused},
+    )
+    app.router.redirect_slashes = False
+    return app
+
+
+class _Lab:
+    def __init__(self, pages: Sequence[Page], language: Language | None) -> None:
+        self._story = tuple(pages)
+        self._pages = {page.name: page for page in (FRONT_PAGE, *pages)}
+        self._sources = {file for page in self._pages.values() for file in page.behind}
+        self._language = language
+        # One figure at a time: the audit keeps the state of a process's random generators.
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="figure")
+
+    async def front(self, request: Request) -> Response:
+        return self._html(FRONT_PAGE, request)
+
+    async def page(self, request: Request) -> Response:
+        return self._html(self._page(request), request)
+
+    async def api(self, request: Request) -> Response:
+        page = self._page(request)
+        name = request.path_params["endpoint"]
+        if name not in page.endpoints:
+            raise NearfutureError(f"the page {page.name} computes no {name}", code="not_found")
+        body = await _body(request)
+        work = partial(call, page.endpoints[name], dict(request.query_params), body)
+        result = await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        if isinstance(result, Media):
+            return Response(result.content, media_type=result.media_type)
+        if isinstance(result, Generator):
+            return StreamingResponse(_lines(result), media_type="application/x-ndjson")
+        return JSONResponse(as_json(result))
+
+    async def source(self, request: Request) -> Response:
+        path = request.path_params["path"]
+        if path not in self._sources:
+            raise NearfutureError(f"no figure rests on {path}", code="not_found")
+        return Response((PACKAGE / path).read_bytes(), media_type="text/plain; charset=utf-8")
+
+    def _page(self, request: Request) -> Page:
+        name = request.path_params["page"]
+        if name not in self._pages:
+            raise HTTPException(404, f"the lab has no page {name}")
+        return self._pages[name]
+
+    def _html(self, page: Page, request: Request) -> Response:
+        asked = request.query_params.get("lang")
+        language = next(
+            (each for each in LANGUAGES if each == asked),
+            self._language or preferred(request.headers.get("accept-language", "")),
+        )
+        return HTMLResponse(render(page, self._story, language))
+
+
+class _Guard:
+    """Refuses pages of other origins, and says in every answer what a browser may load."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        self._origins = OriginPolicy((), keyed=False)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *_HEADERS]
+            await send(message)
+
+        refusal = self._origins.refusal(HTTPConnection(scope))
+        answer: ASGIApp = self._app if refusal is None else refusal.response()
+        await answer(scope, receive, with_headers)
+
+
+async def _body(request: Request) -> bytes:
+    """Read what a request sends, up to a limit."""
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > _LONGEST_BODY:
+            raise RequestError("too_large", f"a request has more than {_LONGEST_BODY} bytes")
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, NearfutureError)
+    return RequestError.of(error).response()
+
+
+def _lines(results: Iterator[Any]) -> Iterator[str]:
+    """Yield results as they come, a line of JSON each; an error is the last of them."""
+    try:
+        for result in results:
+            yield json.dumps(as_json(result), ensure_ascii=False) + "\n"
+    except NearfutureError as error:
+        yield json.dumps({"error": RequestError.of(error).fields()}, ensure_ascii=False) + "\n"

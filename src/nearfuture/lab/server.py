@@ -1,0 +1,69 @@
+"""The lab on a port of this machine, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+
+import uvicorn
+
+from nearfuture.lab.app import create_app
+from nearfuture.lab.texts import Language
+from nearfuture.serving.server import Address, Listener, bind
+
+HOST = "127.0.0.1"
+
+
+def serve(
+    port: int, *, language: Language | None = None, on_started: Callable[[str], None] | None = None
+) -> None:
+    """Serve the lab to this machine alone, until SIGINT or SIGTERM.
+
+    Args:
+        port: to listen on; 0 is any that is free.
+        language: of a page whose address names none.
+        on_started: called with the address of the front page, once it answers.
+
+    Raises:
+        NearfutureError: for a port that is in use.
+    """
+    (listener,) = bind([Address(HOST, port)])
+    try:
+        asyncio.run(_run(listener, language, on_started))
+    finally:
+        listener.socket.close()
+
+
+class _Server(uvicorn.Server):
+    """A server that ends with its process, without a traceback."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            with contextlib.suppress(NotImplementedError, RuntimeError):  # Windows; not main thread
+                loop.add_signal_handler(each, self._stop)
+        yield
+
+    def _stop(self) -> None:
+        self.force_exit = self.should_exit  # a second signal waits for nobody
+        self.should_exit = True
+
+
+async def _run(
+    listener: Listener, language: Language | None, on_started: Callable[[str], None] | None
+) -> None:
+    app = create_app(language=language)
+    server = _Server(
+        uvicorn.Config(
+            app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1, ws="none"
+        )
+    )
+    running = asyncio.create_task(server.serve(sockets=[listener.socket]))
+    while not server.started and not running.done():
+        await asyncio.sleep(0.01)
+    if on_started is not None and not running.done():
+        on_started(f"http://{HOST}:{listener.socket.getsockname()[1]}/")
+    await running

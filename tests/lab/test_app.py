@@ -1,0 +1,150 @@
+"""The lab's server: who may ask, what a browser may load, and how an endpoint refuses."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import pytest
+from starlette.testclient import TestClient
+
+from nearfuture.error import NearfutureError
+from nearfuture.lab import PAGES, create_app
+from nearfuture.lab.endpoint import Between, Text, call, parameters
+from nearfuture.lab.page import ASSETS, Media, Page
+from nearfuture.lab.pages import who_looks_at_whom
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app(), base_url="http://127.0.0.1") as client:
+        yield client
+
+
+def test_a_page_comes_in_the_language_of_its_address_or_of_the_browser(client: TestClient) -> None:
+    def language(path: str, accept: str) -> str:
+        html = client.get(path, headers={"Accept-Language": accept}).text
+        return html.split('<html lang="')[1][:2]
+
+    assert language("/who-looks-at-whom?lang=en", "ko") == "en"
+    assert language("/who-looks-at-whom", "ko-KR,ko;q=0.9") == "ko"
+    assert language("/?lang=xx", "fr") == "en"
+
+
+def test_the_language_of_the_command_counts_where_the_address_has_none() -> None:
+    with TestClient(create_app(language="ko"), base_url="http://127.0.0.1") as client:
+        assert '<html lang="ko"' in client.get("/").text
+        assert '<html lang="en"' in client.get("/?lang=en").text
+
+
+@pytest.mark.parametrize("path", ["/", "/assets/js/main.js", "/api/front/shapes", "/nothing"])
+def test_every_answer_forbids_what_is_inline_or_from_elsewhere(
+    client: TestClient, path: str
+) -> None:
+    policy = client.get(path).headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert "http" not in policy
+
+
+def test_a_host_that_is_not_this_machine_is_refused(client: TestClient) -> None:
+    assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
+    assert client.get("/", headers={"Origin": "http://evil.example"}).status_code == 403
+    assert client.get("/", headers={"Host": "localhost:8010"}).status_code == 200
+
+
+def test_what_does_not_exist_is_not_found(client: TestClient) -> None:
+    for path in ("/none", "/api/front/none", "/api/none/shapes", "/assets/none.js"):
+        assert client.get(path).status_code == 404, path
+
+
+def test_only_the_code_behind_a_figure_is_shown(client: TestClient) -> None:
+    assert "def model(" in client.get("/source/audit/run.py").text
+    for path in ("lab/app.py", "../pyproject.toml", "..%2f..%2fREADME.md"):
+        assert client.get(f"/source/{path}").status_code == 404, path
+
+
+def test_a_value_out_of_its_limits_is_refused_by_its_name(client: TestClient) -> None:
+    answer = client.get("/api/who-looks-at-whom/matrix?tau=7")
+    assert answer.status_code == 400
+    assert answer.json()["error"]["param"] == "tau"
+    assert answer.json()["error"]["code"] == "out_of_range"
+
+
+@pytest.mark.parametrize(
+    ("query", "parameter"),
+    [
+        ({"n": "x"}, "n"),
+        ({"n": "nan"}, "n"),
+        ({"share": "inf"}, "share"),
+        ({"cell": "mlp"}, "cell"),
+        ({"on": "1"}, "on"),
+        ({"text": "12345"}, "text"),
+        ({"other": "1"}, "other"),
+        ({"body": "1"}, "body"),
+    ],
+)
+def test_a_wrong_value_is_an_error_of_its_parameter(query: dict[str, str], parameter: str) -> None:
+    def endpoint(
+        body: bytes = b"",
+        n: Annotated[int, Between(0, 9)] = 1,
+        share: Annotated[float, Between(0, 1, 0.1)] = 0.5,
+        cell: Literal["gru", "rnn"] = "gru",
+        on: bool = False,
+        text: Annotated[str, Text(4)] = "",
+    ) -> object:
+        return n, share, cell, on, text, body
+
+    with pytest.raises(NearfutureError) as raised:
+        call(endpoint, query)
+    assert raised.value.parameter == parameter
+    values = {"n": "3", "share": "0.1", "cell": "rnn", "on": "true", "text": "가나다라"}
+    assert call(endpoint, values, b"x") == (3, 0.1, "rnn", True, "가나다라", b"x")
+    assert list(parameters(endpoint)) == ["n", "share", "cell", "on", "text"]
+
+
+def test_long_work_comes_line_by_line_and_ends_with_its_error() -> None:
+    def counted() -> Iterator[Any]:
+        yield {"n": 1}
+        raise NearfutureError("that is enough", code="conflict")
+
+    def sound() -> Media:
+        return Media(b"RIFF", "audio/wav")
+
+    page = Page(name=PAGES[0].name, endpoints={"counted": counted, "sound": sound}, module=__name__)
+    with TestClient(create_app(pages=[page]), base_url="http://127.0.0.1") as client:
+        first, last = client.get(f"/api/{page.name}/counted").text.splitlines()
+        assert first == '{"n": 1}'
+        assert "that is enough" in last
+        answer = client.get(f"/api/{page.name}/sound")
+    assert (answer.content, answer.headers["content-type"]) == (b"RIFF", "audio/wav")
+
+
+def test_a_request_that_is_too_large_is_refused(client: TestClient) -> None:
+    assert client.post("/api/front/shapes", content=bytes(9 << 20)).status_code == 413
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_code_of_a_page_runs_as_it_is_copied(page: Page, capsys: Any) -> None:
+    code = page.code()
+    exec(compile(code, page.name, "exec"), {})
+    printed = capsys.readouterr().out.splitlines()
+    assert printed
+    for line in printed:
+        assert f"# {line}" in code
+
+
+def test_every_file_behind_a_page_exists() -> None:
+    package = ASSETS.parents[1]
+    for page in PAGES:
+        assert page.behind
+        for file in page.behind:
+            assert (package / file).is_file(), file
+
+
+def test_the_matrix_is_that_of_the_facts() -> None:
+    found = who_looks_at_whom.matrix("row-convolution", tau=3, layers=1)
+    matrix = found["measured"]
+    assert all(matrix[t][s] == (s <= t + 3) for t in range(16) for s in range(16))
+    assert found["lookahead"] == 3
+    assert who_looks_at_whom.matrix("row-convolution", tau=2, layers=3)["lookahead"] == 6
+    assert who_looks_at_whom.matrix("bidirectional")["measured"].all()
+    assert who_looks_at_whom.matrix("unidirectional", layers=3)["lookahead"] == 0

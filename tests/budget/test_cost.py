@@ -83,6 +83,9 @@ def test_convolutions_are_those_of_torch(bias: bool) -> None:
     cost = convolution_cost(3, 5, 7, bias=bias)
     assert cost.parameters == numel(line)
     assert cost.flops_per_frame * 4 == counted_flops(line, 1, 3, 10)
+    grouped = nn.Conv1d(6, 4, 3, groups=2, dilation=2, bias=bias)
+    cost = convolution_cost(6, 4, 3, groups=2, bias=bias)
+    assert cost.parameters == numel(grouped)
     plane = nn.Conv2d(3, 5, (4, 7), bias=bias)
     cost = convolution_cost(3, 5, 7, bias=bias, band_kernel=4, bands=6)
     assert cost.parameters == numel(plane)
@@ -131,6 +134,7 @@ def test_costs_add_and_repeat() -> None:
         (lambda: lookahead_cost(0, 1), "size"),
         (lambda: lookahead_cost(1, -1), "-1"),
         (lambda: convolution_cost(1, 1, 0), "kernel"),
+        (lambda: convolution_cost(4, 6, 3, groups=4), "4 groups do not divide 4 and 6 channels"),
         (lambda: linear_cost(1, 0), "output_size"),
         (lambda: layer_norm_cost(0), "size"),
         (lambda: features_cost(200, 0), "mels"),

@@ -10,6 +10,7 @@ from nearfuture.export.graphs.translation import translate
 from nearfuture.layers import (
     LSTM,
     RNN,
+    Convolution,
     CumulativeLayerNorm,
     Lookahead,
     Residual,
@@ -56,6 +57,7 @@ def stack() -> StreamingLayer:
         Serial(
             RNN(3, 4, nonlinearity="clipped_relu", batch_norm=True),
             LSTM(4, 3, batch_norm=True),
+            Convolution(3, 3, left=2, right=4, dilation=3, groups=3),
             Residual(Serial(*norms)),
         )
     )

@@ -45,7 +45,7 @@ def _link(
     draw: st.DrawFn, width: int, *, same: bool, depth: int, streaming: bool
 ) -> tuple[str, int]:
     kinds = ["RNN", "GRU", "LSTM", "Lookahead", "at", "Linear", "Convolution", "Convolution2d"]
-    kinds += ["SequenceBatchNorm"]
+    kinds += ["SequenceBatchNorm", "depthwise"]
     kinds += (
         ["LayerNorm", "RMSNorm", "CumulativeLayerNorm"] if width > 1 else []
     )  # of one feature it is constant
@@ -70,6 +70,10 @@ def _link(
         return f"Pointwise(nn.Linear({width}, {out}), {width}, {out})", out
     if kind == "Convolution":
         return f"Convolution({width}, {out}, left={draw(few)}, right={draw(few)})", out
+    if kind == "depthwise":
+        dilation = draw(st.integers(1, 3))
+        window = f"left={dilation * draw(st.integers(1, 2))}, dilation={dilation}"
+        return f"Convolution({width}, {width}, {window}, groups={width})", width
     if kind == "Convolution2d":
         sizes = f"({width}, {out}), bands=1, band_kernel={draw(st.integers(1, 3))}"
         return f"Convolution2d({sizes}, left={draw(few)}, right={draw(few)})", out

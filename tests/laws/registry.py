@@ -82,6 +82,17 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     "convolution complete": lambda: Convolution(3, 2, right=2, padded=False),
     "convolution complete stride 2": lambda: Convolution(3, 2, right=2, stride=2, padded=False),
     "convolution complete stride 3": lambda: Convolution(3, 2, right=6, stride=3, padded=False),
+    "convolution dilated": lambda: Convolution(3, 2, left=4, right=2, dilation=3),
+    "convolution dilated off its frame": lambda: Convolution(3, 2, left=1, right=1, dilation=2),
+    "convolution dilated stride": lambda: Convolution(3, 2, left=2, right=4, dilation=3, stride=2),
+    "convolution dilated complete": lambda: Convolution(
+        3, 2, right=4, dilation=2, stride=3, padded=False
+    ),
+    "convolution grouped": lambda: Convolution(4, 6, left=1, right=2, groups=2),
+    "convolution depthwise": lambda: Convolution(3, 3, left=2, right=1, groups=3),
+    "convolution depthwise dilated": lambda: Convolution(
+        2, 4, left=6, dilation=3, groups=2, bias=False
+    ),
     "convolution 2d": lambda: Convolution2d((1, 2), bands=3, band_kernel=3, left=1, right=1),
     "convolution 2d causal": lambda: Convolution2d((2, 1), bands=2, band_kernel=2, left=3),
     "convolution 2d strides": lambda: Convolution2d(

@@ -408,6 +408,14 @@ def left_too_small() -> StreamingLayer:
     return layer
 
 
+@caught_by(laws.emission_schedule, laws.declared_is_measured)
+def counts_taps() -> StreamingLayer:
+    """A dilated convolution that declares as many frames as it has taps."""
+    layer = Convolution(2, 2, left=2, right=2, dilation=2)
+    layer.field = ReceptiveField(left=1, right=1)
+    return layer
+
+
 @caught_by(laws.declared_is_measured)
 def finite_memory() -> StreamingLayer:
     """A recurrent layer that declares to forget after five frames."""

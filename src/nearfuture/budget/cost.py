@@ -172,26 +172,31 @@ def convolution_cost(
     kernel: int,
     *,
     bias: bool = True,
+    groups: int = 1,
     band_kernel: int = 1,
     bands: int = 1,
 ) -> Cost:
     """The cost of a convolution over time, or over time and frequency.
 
-    `kernel · band_kernel · in · out` weights, each used once per output frame and band.
+    `kernel · band_kernel · in · out / groups` weights, each used once per output frame and band.
+    A dilation changes nothing.
 
     Args:
         in_channels: channels of the input.
         out_channels: channels of the output.
-        kernel: frames of the kernel.
+        kernel: taps of the kernel over time.
         bias: one per output channel.
+        groups: groups of channels that are convolved by themselves; `in` of them: depthwise.
         band_kernel: frequency bands of the kernel; 1 where only time is convolved.
         bands: frequency bands of the output.
 
     Raises:
-        NearfutureError: for a size below 1.
+        NearfutureError: for a size below 1, or for groups that do not divide the channels.
 
     >>> convolution_cost(8, 16, 3)
     Cost(parameters=400, flops_per_frame=768)
+    >>> convolution_cost(8, 8, 3, groups=8)  # depthwise
+    Cost(parameters=32, flops_per_frame=48)
     >>> convolution_cost(1, 32, 11, band_kernel=41, bands=81).parameters
     14464
     """
@@ -199,10 +204,18 @@ def convolution_cost(
         in_channels=in_channels,
         out_channels=out_channels,
         kernel=kernel,
+        groups=groups,
         band_kernel=band_kernel,
         bands=bands,
     )
-    weights = kernel * band_kernel * in_channels * out_channels
+    if in_channels % groups or out_channels % groups:
+        raise NearfutureError(
+            f"{groups} groups do not divide {in_channels} and {out_channels} channels; choose a "
+            f"divisor of both",
+            code="out_of_range",
+            parameter="groups",
+        )
+    weights = kernel * band_kernel * in_channels * out_channels // groups
     return Cost(
         parameters=weights + out_channels * bias,
         flops_per_frame=2 * weights * bands,

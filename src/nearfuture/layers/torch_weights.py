@@ -1,10 +1,10 @@
-"""Weights to and from torch's own recurrent modules."""
+"""Weights to and from torch's own recurrent modules, and from its convolution."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, overload
 
 import torch
 from torch import nn
@@ -13,6 +13,7 @@ from nearfuture.error import NearfutureError
 from nearfuture.layers.bidirectional import Bidirectional
 from nearfuture.layers.cell import GRU, LSTM, RNN
 from nearfuture.layers.container import Serial
+from nearfuture.layers.convolution import Convolution
 from nearfuture.layers.recurrent import Recurrent
 
 _Layers: TypeAlias = Sequence[Recurrent | Bidirectional]
@@ -25,22 +26,51 @@ _MODULES: dict[type[Recurrent], Callable[..., nn.RNNBase]] = {
 }
 
 
-def from_torch(module: nn.RNNBase) -> Serial:
-    """Convert a torch `nn.RNN`, `nn.GRU` or `nn.LSTM` of any depth and direction.
+@overload
+def from_torch(module: nn.RNNBase) -> Serial: ...
 
-    The values agree on both layouts; ours is always batch-first, so a time-first input is
-    transposed by the caller. Weights are copied.
+
+@overload
+def from_torch(module: nn.Conv1d) -> Convolution: ...
+
+
+def from_torch(module: nn.RNNBase | nn.Conv1d) -> Serial | Convolution:
+    """Convert a torch `nn.RNN`, `nn.GRU`, `nn.LSTM` or `nn.Conv1d`; weights are copied.
+
+    Recurrent layers may have any depth and direction. The values agree on both layouts; ours is
+    always batch-first, so a time-first input is transposed by the caller.
+
+    A convolution may have any stride, dilation and groups. Without padding it becomes one of
+    complete windows; with "same" padding, zeros on both sides of each sequence, one that reads as
+    many frames of the future. torch's is channels-first, `(B, C, T)`: the caller transposes.
 
     Raises:
-        NearfutureError: for dropout between layers (put a `Pointwise(nn.Dropout)` there instead)
-            and for LSTM projections.
+        NearfutureError: for dropout between recurrent layers (put a `Pointwise(nn.Dropout)` there
+            instead), for LSTM projections, for a convolution whose padding is neither nothing nor
+            "same", nor of zeros, and for other modules.
 
     >>> theirs = nn.GRU(3, 4, num_layers=2, bidirectional=True, batch_first=True)
     >>> ours = from_torch(theirs)
     >>> x = torch.randn(2, 5, 3)
     >>> torch.allclose(ours(x, torch.tensor([5, 5]))[0], theirs(x)[0], atol=1e-6)
     True
+    >>> theirs = nn.Conv1d(3, 6, 3, padding=2, dilation=2, groups=3)
+    >>> ours = from_torch(theirs)
+    >>> ours.field.left, ours.field.right
+    (2, 2)
+    >>> y = theirs(x.transpose(1, 2)).transpose(1, 2)
+    >>> torch.allclose(ours(x, torch.tensor([5, 5]))[0], y, atol=1e-6)
+    True
     """
+    if isinstance(module, nn.Conv1d):
+        return _convolution(module)
+    if not isinstance(module, nn.RNNBase):
+        raise NearfutureError(
+            f"{type(module).__name__} has no conversion: nn.RNN, nn.GRU, nn.LSTM and nn.Conv1d "
+            f"have; one that treats each frame by itself is a layer as Pointwise(module, …)",
+            code="unsupported",
+            parameter="module",
+        )
     layers = _layers(module)
     # The dtype first: copying into narrower weights would round.
     stack = Serial(*layers).to(next(module.parameters()))
@@ -152,3 +182,46 @@ def _parameters(layers: _Layers) -> Iterator[tuple[str, Recurrent, str]]:
         for (suffix, cell), attribute in product(directions.items(), _NAMES):
             if getattr(cell, attribute) is not None:
                 yield f"{attribute}_l{depth}{suffix}", cell, attribute
+
+
+def _convolution(module: nn.Conv1d) -> Convolution:
+    """A torch convolution with its weights, of complete windows or with "same" padding."""
+    (kernel,), (stride,), (dilation,) = module.kernel_size, module.stride, module.dilation
+    span = dilation * (kernel - 1)
+    if module.padding == "same":  # torch puts the odd frame on the right
+        left = span // 2
+    else:
+        left = 0 if module.padding == "valid" else int(module.padding[0])
+        if left and 2 * left != span:
+            raise NearfutureError(
+                f"a padding of {left} is neither nothing nor the {span / 2:g} frames on each side "
+                f"that give as many windows as frames: use padding=0 and pad by `left` and "
+                f"`right` of a Convolution instead",
+                code="unsupported",
+                parameter="padding",
+            )
+    if left and module.padding_mode != "zeros":
+        raise NearfutureError(
+            f"padding_mode={module.padding_mode!r} reads frames of the other end or what no stream "
+            f"has seen yet: a Convolution pads with zeros",
+            code="unsupported",
+            parameter="padding_mode",
+        )
+    padded = module.padding == "same" or left > 0
+    layer = Convolution(
+        module.in_channels,
+        module.out_channels,
+        left=left,
+        right=span - left,
+        stride=stride,
+        # Of one tap it says nothing.
+        dilation=dilation if kernel > 1 else 1,
+        groups=module.groups,
+        padded=padded,
+        bias=module.bias is not None,
+    ).to(module.weight)
+    with torch.no_grad():
+        layer.weight.copy_(module.weight)
+        if layer.bias is not None and module.bias is not None:
+            layer.bias.copy_(module.bias)
+    return layer

@@ -12,6 +12,7 @@ from nearfuture.layers import (
     Bidirectional,
     CausalMask,
     ChunkedMask,
+    ConformerBlock,
     Convolution,
     Convolution2d,
     CumulativeLayerNorm,
@@ -178,15 +179,19 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
             Lookahead(3, 2),
         )
     ),
-    "transformer": lambda: Serial(
-        *(
-            TransformerBlock(
-                SelfAttention(
-                    4, 2, mask=ChunkedMask(chunk=2, left_chunks=1), positions=RotaryPositions()
-                ),
-                hidden=5,
-            )
-            for _ in range(2)
+    "transformer": lambda: TransformerBlock(
+        SelfAttention(4, 2, mask=ChunkedMask(chunk=2, left_chunks=1), positions=RotaryPositions()),
+        hidden=5,
+    ),
+    "conformer": lambda: settled(
+        ConformerBlock(
+            SelfAttention(
+                4, 2, mask=ChunkedMask(chunk=2, left_chunks=1), positions=RotaryPositions()
+            ),
+            left=2,
+            right=1,
+            hidden=5,
+            norm="batch",
         )
     ),
     "convolution then lstm then attention then lookahead": lambda: Serial(

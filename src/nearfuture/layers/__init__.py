@@ -14,6 +14,7 @@ from nearfuture.layers.attention import (
 )
 from nearfuture.layers.bidirectional import Bidirectional
 from nearfuture.layers.cell import GRU, LSTM, RNN
+from nearfuture.layers.conformer import ConformerBlock
 from nearfuture.layers.container import Residual, Serial
 from nearfuture.layers.contract import Pointwise, StreamingLayer
 from nearfuture.layers.convolution import Convolution, Convolution2d, Stack
@@ -39,6 +40,7 @@ __all__ = [
     "Bidirectional",
     "CausalMask",
     "ChunkedMask",
+    "ConformerBlock",
     "Convolution",
     "Convolution2d",
     "CumulativeLayerNorm",

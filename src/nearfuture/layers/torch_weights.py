@@ -1,4 +1,4 @@
-"""Weights to and from torch's own recurrent modules, and from its convolution."""
+"""Weights to and from torch's own recurrent modules, and from its convolution and attention."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ import torch
 from torch import nn
 
 from nearfuture.error import NearfutureError
+from nearfuture.layers.attention import AttentionMask, FullMask, SelfAttention
 from nearfuture.layers.bidirectional import Bidirectional
 from nearfuture.layers.cell import GRU, LSTM, RNN
 from nearfuture.layers.container import Serial
+from nearfuture.layers.contract import StreamingLayer
 from nearfuture.layers.convolution import Convolution
 from nearfuture.layers.recurrent import Recurrent
+from nearfuture.layers.torch_attention import attention_from_torch, encoder_layer_from_torch
 
 _Layers: TypeAlias = Sequence[Recurrent | Bidirectional]
 
@@ -34,20 +37,40 @@ def from_torch(module: nn.RNNBase) -> Serial: ...
 def from_torch(module: nn.Conv1d) -> Convolution: ...
 
 
-def from_torch(module: nn.RNNBase | nn.Conv1d) -> Serial | Convolution:
-    """Convert a torch `nn.RNN`, `nn.GRU`, `nn.LSTM` or `nn.Conv1d`; weights are copied.
+@overload
+def from_torch(
+    module: nn.MultiheadAttention, *, mask: AttentionMask | None = None
+) -> SelfAttention: ...
 
-    Recurrent layers may have any depth and direction. The values agree on both layouts; ours is
-    always batch-first, so a time-first input is transposed by the caller.
 
-    A convolution may have any stride, dilation and groups. Without padding it becomes one of
+@overload
+def from_torch(
+    module: nn.TransformerEncoderLayer, *, mask: AttentionMask | None = None
+) -> Serial: ...
+
+
+def from_torch(module: nn.Module, *, mask: AttentionMask | None = None) -> StreamingLayer:
+    """Convert a recurrent, convolution or attention module of torch; weights are copied.
+
+    `nn.RNN`, `nn.GRU` and `nn.LSTM` may have any depth and direction. The values agree on both
+    layouts; ours is always batch-first, so a time-first input is transposed by the caller.
+
+    A `nn.Conv1d` may have any stride, dilation and groups. Without padding it becomes one of
     complete windows; with "same" padding, zeros on both sides of each sequence, one that reads as
     many frames of the future. torch's is channels-first, `(B, C, T)`: the caller transposes.
+
+    A `nn.MultiheadAttention` becomes a `SelfAttention`, a `nn.TransformerEncoderLayer` a `Serial`
+    around one, with the mask that torch would be given at each call.
+
+    Args:
+        module: of torch, with its weights.
+        mask: of attention; `FullMask()` by default, as in torch.
 
     Raises:
         NearfutureError: for dropout between recurrent layers (put a `Pointwise(nn.Dropout)` there
             instead), for LSTM projections, for a convolution whose padding is neither nothing nor
-            "same", nor of zeros, and for other modules.
+            "same", nor of zeros, for attention with dropout of its weights or keys of other widths
+            or besides the sequence, for a mask where there is no attention, and for other modules.
 
     >>> theirs = nn.GRU(3, 4, num_layers=2, bidirectional=True, batch_first=True)
     >>> ours = from_torch(theirs)
@@ -61,13 +84,29 @@ def from_torch(module: nn.RNNBase | nn.Conv1d) -> Serial | Convolution:
     >>> y = theirs(x.transpose(1, 2)).transpose(1, 2)
     >>> torch.allclose(ours(x, torch.tensor([5, 5]))[0], y, atol=1e-6)
     True
+    >>> from nearfuture.layers import ChunkedMask
+    >>> theirs = nn.MultiheadAttention(4, num_heads=2, batch_first=True)
+    >>> from_torch(theirs, mask=ChunkedMask(chunk=8, left_chunks=2)).field.left
+    16
     """
+    if isinstance(module, nn.MultiheadAttention):
+        return attention_from_torch(module, mask or FullMask())
+    if isinstance(module, nn.TransformerEncoderLayer):
+        return encoder_layer_from_torch(module, mask or FullMask())
+    if mask is not None:
+        raise NearfutureError(
+            f"`mask` has no effect on {type(module).__name__}, which has no attention; leave it "
+            f"out",
+            code="conflict",
+            parameter="mask",
+        )
     if isinstance(module, nn.Conv1d):
         return _convolution(module)
     if not isinstance(module, nn.RNNBase):
         raise NearfutureError(
-            f"{type(module).__name__} has no conversion: nn.RNN, nn.GRU, nn.LSTM and nn.Conv1d "
-            f"have; one that treats each frame by itself is a layer as Pointwise(module, …)",
+            f"{type(module).__name__} has no conversion: nn.RNN, nn.GRU, nn.LSTM, nn.Conv1d, "
+            f"nn.MultiheadAttention and nn.TransformerEncoderLayer have; one that treats each "
+            f"frame by itself is a layer as Pointwise(module, …)",
             code="unsupported",
             parameter="module",
         )

@@ -20,6 +20,9 @@ class FeedForward(nn.Module):
         activation: f.
         dropout: share of the values in between, and of the outputs, that training drops.
         scale: of the outputs.
+
+    Raises:
+        NearfutureError: for no features in between, or a dropout below 0 or of all.
     """
 
     def __init__(
@@ -32,6 +35,18 @@ class FeedForward(nn.Module):
         scale: float = 1.0,
     ) -> None:
         super().__init__()
+        if hidden < 1:
+            raise NearfutureError(
+                f"`hidden` must be 1 or more, not {hidden}",
+                code="out_of_range",
+                parameter="hidden",
+            )
+        if not 0 <= dropout < 1:
+            raise NearfutureError(
+                f"`dropout` must be 0 or more and below 1, not {dropout}",
+                code="out_of_range",
+                parameter="dropout",
+            )
         self.up = nn.Linear(dim, hidden)
         self.activation = activation
         self.down = nn.Linear(hidden, dim)
@@ -44,17 +59,7 @@ class FeedForward(nn.Module):
 
 
 def dropped(*layers: StreamingLayer, dropout: float) -> Serial:
-    """Layers, and dropout behind them where there is any.
-
-    Raises:
-        NearfutureError: for a share below 0, or of all.
-    """
-    if not 0 <= dropout < 1:
-        raise NearfutureError(
-            f"`dropout` must be 0 or more and below 1, not {dropout}",
-            code="out_of_range",
-            parameter="dropout",
-        )
+    """Layers, and dropout behind them where there is any."""
     if dropout:
         dim = layers[-1].output_size
         return Serial(*layers, Pointwise(nn.Dropout(dropout), dim))
@@ -87,8 +92,9 @@ class TransformerBlock(Serial):
         self, attention: SelfAttention, *, hidden: int | None = None, dropout: float = 0.0
     ) -> None:
         dim = attention.input_size
-        wide = FeedForward(dim, hidden or 4 * dim, activation=nn.GELU(), dropout=dropout)
+        wide = 4 * dim if hidden is None else hidden
+        network = FeedForward(dim, wide, activation=nn.GELU(), dropout=dropout)
         super().__init__(
             Residual(dropped(LayerNorm(dim), attention, dropout=dropout)),
-            Residual(Serial(LayerNorm(dim), Pointwise(wide, dim))),
+            Residual(Serial(LayerNorm(dim), Pointwise(network, dim))),
         )

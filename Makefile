@@ -30,7 +30,7 @@ ifneq ($(wildcard ../shared/data),)
 export NEARFUTURE_CORPORA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: demo lab test test-all coverage mutants processors bench compare lint clean
+.PHONY: demo lab test quick test-all coverage mutants processors bench compare lint clean
 
 demo: .venv-demo/installed
 	.venv-demo/bin/nearfuture demo
@@ -43,7 +43,11 @@ WORKERS ?= $(shell $(PYTHON) -c "import os; print(1 + (os.cpu_count() or 1))")
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 COVERAGE := --cov --cov-report=term:skip-covered
 
-test: lint
+# Side by side: mypy runs on one core.
+test: .venv/installed
+	@$(MAKE) --no-print-directory -j 2 lint quick
+
+quick: .venv/installed
 	$(PYTEST) -m "not slow"
 
 test-all: lint

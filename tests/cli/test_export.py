@@ -7,9 +7,10 @@ import torch
 
 from nearfuture.budget import tiny
 from nearfuture.cli import main
+from nearfuture.export import ModelCard
 from nearfuture.model import Recognizer
 from nearfuture.runtime import load
-from nearfuture.training import Checkpoint, OptimizerOptions, load_model
+from nearfuture.training import Checkpoint, OptimizerOptions, bundle, load_model
 from nearfuture.training.bundle import recognizer_of
 from nearfuture.training.ema import EMA
 from nearfuture.training.optimizer import Optimizer
@@ -18,7 +19,7 @@ from nearfuture.training.optimizer import Optimizer
 def begun(folder: Path, *, step: int, both_ways: bool = False, best: bool = False) -> Recognizer:
     """What a training of the model leaves in its folder; the average that is kept."""
     torch.manual_seed(step)
-    config = tiny(symbols=("a", "b"))
+    config = tiny(symbols=("a", "b")).replace(heads=(0,), layers=1)  # exported in less time
     model = Recognizer(config.twin() if both_ways else config)
     checkpoint = Checkpoint(
         ema=EMA(model, 0.9),
@@ -52,9 +53,9 @@ def test_an_interrupted_training_becomes_a_bundle_that_can_be_trained_on(
     said = capsys.readouterr().out
     assert "weights of step 40, 25.00 % of characters in error" in said
     assert f"the other model: nearfuture export {run}/bidirectional" in said
-    bundle = run / "streaming" / "bundle"
-    assert f"nearfuture transcribe --model {bundle} FILE" in said
-    manifest = load(bundle).manifest
+    folder = run / "streaming" / "bundle"
+    assert f"nearfuture transcribe --model {folder} FILE" in said
+    manifest = load(folder).manifest
     assert (manifest.name, manifest.kind) == ("mine-streaming", "streaming")
     assert manifest.training == {
         "task": "mine",
@@ -63,19 +64,35 @@ def test_an_interrupted_training_becomes_a_bundle_that_can_be_trained_on(
         "best_step": 40,
         "seed": 3,
     }
-    again = recognizer_of(bundle)
+    again = recognizer_of(folder)
     assert again.config == model.config
     for name, value in model.state_dict().items():
         assert torch.equal(again.state_dict()[name], value)
 
 
 def test_where_nobody_has_looked_yet_it_is_the_average_of_the_checkpoint(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun(tmp_path / "bidirectional", step=7, both_ways=True)
+    exported: list[Recognizer] = []
+
+    def keep(model: Recognizer, folder: Path, card: ModelCard, *, trainable: bool) -> Path:
+        assert (card.name, card.training["steps"], trainable) == (
+            f"{tmp_path.name}-bidirectional",
+            7,
+            True,
+        )
+        exported.append(model)
+        return folder
+
+    monkeypatch.setattr(bundle, "export_bundle", keep)
+    average = begun(tmp_path / "bidirectional", step=7, both_ways=True)
     ran(str(tmp_path), "--out", str(tmp_path / "there"))
-    assert capsys.readouterr().out.startswith("weights of step 7\n")
-    assert load(tmp_path / "there").manifest.kind == "bidirectional"
+    said = capsys.readouterr().out
+    assert said.startswith("weights of step 7\n")
+    assert f"--model {tmp_path}/there" in said
+    assert exported[0].lookahead is None
+    for name, value in average.state_dict().items():
+        assert torch.equal(exported[0].state_dict()[name], value)
     assert load_model(tmp_path / "bidirectional" / "checkpoint.safetensors")[1]["step"] == 7
 
 

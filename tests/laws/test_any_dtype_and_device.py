@@ -3,9 +3,10 @@
 import pytest
 
 from nearfuture import laws
+from tests.laws.cases import DRAWN
 from tests.laws.registry import ALL
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_any_dtype_and_device(name: str) -> None:
-    laws.any_dtype_and_device(ALL[name])
+    laws.any_dtype_and_device(ALL[name], examples=DRAWN)

@@ -1,6 +1,7 @@
 """All laws over compositions that Hypothesis draws; each failing example is runnable source."""
 
 import pytest
+import torch
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -55,3 +56,9 @@ def test_many_offline_compositions_obey_the_laws(source: str, seed: int) -> None
 @pytest.mark.parametrize("name", ALL)
 def test_every_layer_obeys_the_laws_in_many_cases(name: str) -> None:
     laws.check(ALL[name], seed=1, examples=40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_every_layer_obeys_the_laws_in_float32(name: str) -> None:
+    laws.check(ALL[name], laws.ALL[:6], seed=1, dtype=torch.float32)

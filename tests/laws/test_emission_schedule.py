@@ -3,9 +3,10 @@
 import pytest
 
 from nearfuture import laws
+from tests.laws.cases import DRAWN
 from tests.laws.registry import ALL
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_outputs_appear_when_declared(name: str) -> None:
-    laws.emission_schedule(ALL[name])
+    laws.emission_schedule(ALL[name], examples=DRAWN)

@@ -3,9 +3,10 @@
 import pytest
 
 from nearfuture import laws
+from tests.laws.cases import DRAWN
 from tests.laws.registry import ALL
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_gradients_agree(name: str) -> None:
-    laws.gradients_agree(ALL[name])
+    laws.gradients_agree(ALL[name], examples=DRAWN)

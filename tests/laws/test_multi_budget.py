@@ -12,7 +12,7 @@ from nearfuture.laws.stream import Partition, rows, single_frames
 from nearfuture.layers import Lookahead
 from tests.laws.cuts import random_partition
 
-law = settings(derandomize=True, max_examples=60, deadline=None, database=None)
+law = settings(derandomize=True, max_examples=25, deadline=None, database=None)
 budgets = st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True).map(tuple)
 
 

@@ -4,12 +4,8 @@ import pytest
 import torch
 
 from nearfuture import laws
+from tests.laws.cases import dtypes
 from tests.laws.registry import ALL
-
-# Two cases drawn in float32: that only rounding differs is what float64 shows.
-dtypes = pytest.mark.parametrize(
-    ("dtype", "examples"), [(torch.float64, laws.EXAMPLES), (torch.float32, 2)], ids=["f64", "f32"]
-)
 
 
 @dtypes

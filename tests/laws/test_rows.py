@@ -4,14 +4,11 @@ import pytest
 import torch
 
 from nearfuture import laws
+from tests.laws.cases import dtypes
 from tests.laws.registry import ALL
 
+
 # Matrix products round by the shape of the batch: float32 is held to 1e-6, float64 to 1e-10.
-dtypes = pytest.mark.parametrize(
-    ("dtype", "examples"), [(torch.float64, laws.EXAMPLES), (torch.float32, 2)], ids=["f64", "f32"]
-)
-
-
 @dtypes
 @pytest.mark.parametrize("name", ALL)
 def test_rows_are_independent(name: str, dtype: torch.dtype, examples: int) -> None:

@@ -170,7 +170,7 @@ def test_the_comparison_can_fail(dispatcher: Dispatcher, model: Model) -> None:
         assert_same_log_probs(listener, other)
 
 
-def test_a_stream_that_heard_nothing_ends(dispatcher: Dispatcher, model: Model) -> None:
+def test_a_stream_that_received_nothing_ends(dispatcher: Dispatcher, model: Model) -> None:
     listener = Listener()
     listener.open(dispatcher).finish()
     listener.wait()

@@ -30,8 +30,20 @@ def dispatcher(bundle: Bundle) -> Iterator[Dispatcher]:
         yield made
 
 
+OTHERS: set[threading.Thread] = set()
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_other_tests() -> None:
+    """Servers that serve a whole session of tests have threads too."""
+    OTHERS.clear()
+    OTHERS.update(threading.enumerate())
+
+
 def threads() -> list[str]:
-    return [thread.name for thread in threading.enumerate() if "nearfuture" in thread.name]
+    """The names of ours that this test has started and that still run."""
+    mine = set(threading.enumerate()) - OTHERS
+    return [thread.name for thread in mine if "nearfuture" in thread.name]
 
 
 class Trouble(Exception):  # noqa: N818 - no error of ours
@@ -356,7 +368,7 @@ def test_a_listener_that_waits_for_ever_keeps_no_process_alive(bundle_folder: Pa
     assert (done.returncode, done.stdout, done.stderr) == (0, "bye\n", "")
 
 
-def test_a_forked_child_is_told(bundle_folder: Path) -> None:
+def test_a_forked_child_is_reported(bundle_folder: Path) -> None:
     done = run(
         """
         warnings.simplefilter("ignore")

@@ -136,7 +136,7 @@ def test_a_graph_that_contradicts_the_manifest_is_refused(bundle_folder: Path) -
         Engine(replace(bundle, manifest=manifest))
 
 
-def test_a_damaged_graph_is_told_in_one_line(bundle_folder: Path, tmp_path: Path) -> None:
+def test_a_damaged_graph_is_reported_in_one_line(bundle_folder: Path, tmp_path: Path) -> None:
     bundle = Bundle.open(bundle_folder)
     (tmp_path / "step.onnx").write_bytes(b"not a graph")
     with pytest.raises(NearfutureError, match=r"step\.onnx of tiny cannot be run") as error:

@@ -31,7 +31,7 @@ def folder(digits: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(digits, tmp_path / "copy"))
 
 
-def test_a_twin_is_heard_where_it_is_asked_for(digits: Path, tmp_path: Path) -> None:
+def test_a_twin_runs_where_it_is_asked_for(digits: Path, tmp_path: Path) -> None:
     speech = signals()["speech"]
     plain, twin = hear(load(digits), speech), hear(load(digits, precision="int8"), speech)
     assert_same_bits(plain, hear(load("digits"), speech))

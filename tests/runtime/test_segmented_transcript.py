@@ -55,7 +55,7 @@ def whole(best: list[int]) -> str:
     return DETOKENIZER.text(tokens)
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(best=FRAMES, rule=RULES, tail=st.integers(0, 20))
 def test_the_utterances_put_one_behind_another_are_the_text(
     best: list[int], rule: Endpoint, tail: int
@@ -67,7 +67,7 @@ def test_the_utterances_put_one_behind_another_are_the_text(
         assert one.words
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(best=FRAMES, rule=RULES)
 def test_words_are_those_of_the_whole_cut_at_the_borders(best: list[int], rule: Endpoint) -> None:
     tokens, _ = GreedyDecoder().step(read(best), GreedyDecoder().start())
@@ -80,7 +80,7 @@ def test_words_are_those_of_the_whole_cut_at_the_borders(best: list[int], rule: 
         begins = one.frames
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(best=FRAMES, rule=RULES)
 def test_committed_text_only_grows_within_an_utterance(best: list[int], rule: Endpoint) -> None:
     heard = hear(best, rule)
@@ -92,7 +92,7 @@ def test_committed_text_only_grows_within_an_utterance(best: list[int], rule: En
             assert after.committed.startswith(before.committed)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(best=FRAMES, fast=FRAMES, rule=RULES)
 def test_what_is_shown_is_what_an_undivided_stream_shows(
     best: list[int], fast: list[int], rule: Endpoint

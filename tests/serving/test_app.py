@@ -116,7 +116,7 @@ def test_with_the_key_all_is_well(engine: Dispatcher) -> None:
         ("/vosk", [], None),
     ],
 )
-def test_a_browser_is_told_a_subprotocol_other_than_its_key(
+def test_a_browser_gets_a_subprotocol_other_than_its_key(
     engine: Dispatcher, path: str, offered: list[str], chosen: str | None
 ) -> None:
     key = "openai-insecure-api-key.se+cret"
@@ -159,7 +159,7 @@ def test_a_body_that_stands_still_is_given_up(engine: Dispatcher) -> None:
         assert soon(lambda: served.service.connections == 0)
 
 
-def test_a_whole_body_may_be_heard_for_longer_than_a_client_may_be_silent(
+def test_a_whole_body_may_be_processed_for_longer_than_a_client_may_be_silent(
     engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun = Service.session

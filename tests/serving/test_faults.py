@@ -122,7 +122,7 @@ def test_who_reads_nothing_at_all_is_disconnected(engine: Dispatcher) -> None:
     asyncio.run(asyncio.wait_for(main(), 30))
 
 
-def test_who_sends_nothing_is_told_and_disconnected(engine: Dispatcher) -> None:
+def test_who_sends_nothing_is_notified_and_disconnected(engine: Dispatcher) -> None:
     with running(engine, idle_s=0.3) as served, served.connect() as client:
         hello(client)
         (error,) = until_the_end(client)
@@ -319,7 +319,7 @@ def test_health_answers_while_everybody_sends_as_fast_as_possible(served: Served
     assert closed == [1000] * 6
 
 
-def test_a_broken_engine_is_told_and_shows(offline: Model) -> None:
+def test_a_broken_engine_is_reported_and_shows(offline: Model) -> None:
     def boom(*args: object) -> None:
         raise MemoryError("no more")
 
@@ -357,7 +357,7 @@ def test_a_drain_lets_streams_finish_and_refuses_new_ones(
         assert client.protocol.close_code == 1000
 
 
-def test_who_does_not_finish_in_time_gets_the_tail_of_what_was_heard(
+def test_who_does_not_finish_in_time_gets_the_tail_of_what_was_received(
     offline: Model, engine: Dispatcher
 ) -> None:
     with running(engine, **cut_after(0.2)) as served, served.connect() as client:
@@ -395,7 +395,7 @@ def talking(client: ClientConnection, messages: Sequence[str | bytes]) -> thread
     return thread
 
 
-def test_who_goes_on_talking_gets_the_tail_of_what_was_heard(
+def test_who_goes_on_talking_gets_the_tail_of_what_was_received(
     offline: Model, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with dispatcher() as engine, running(engine, **cut_after(0.3)) as served:
@@ -490,7 +490,7 @@ UPLOAD = (
 )
 
 
-def test_who_waits_for_an_answer_when_the_server_ends_is_told_so(engine: Dispatcher) -> None:
+def test_who_waits_for_an_answer_when_the_server_ends_is_notified(engine: Dispatcher) -> None:
     """An upload that is on its way, and websockets that have said nothing yet."""
     with (
         no_complaints(),
@@ -560,7 +560,7 @@ def test_an_upload_that_is_cut_off_is_no_transcript(
         OSError(errno.EMFILE, "Too many open files"),
     ],
 )
-def test_a_disk_that_takes_no_upload_is_told_and_counted(
+def test_a_disk_that_takes_no_upload_is_reported_and_counted(
     served: Served, monkeypatch: pytest.MonkeyPatch, error: OSError
 ) -> None:
     def full(*_: object) -> None:
@@ -682,7 +682,7 @@ def test_an_accept_that_comes_too_late_is_a_client_that_has_left(engine: Dispatc
 
 @pytest.mark.parametrize("path", ["/stream", "/vosk", "/v1/realtime"])
 @pytest.mark.parametrize("goodbye", [b"", frame(CLOSE, b"\3\xe8")])
-def test_text_that_is_not_utf_8_is_told_and_not_logged(
+def test_text_that_is_not_utf_8_is_reported_and_not_logged(
     served: Served, path: str, goodbye: bytes
 ) -> None:
     with no_complaints(), served.connect(path) as client:
@@ -704,7 +704,7 @@ def test_text_that_is_not_utf_8_is_told_and_not_logged(
     ],
     ids=["half a pair", "half a pair as type", "deep model", "deep encoding", "long rate"],
 )
-def test_what_cannot_be_repeated_is_told_all_the_same(served: Served, message: str) -> None:
+def test_what_cannot_be_repeated_is_reported_all_the_same(served: Served, message: str) -> None:
     with no_complaints(), served.connect() as client:
         client.send(message)
         (error,) = until_the_end(client)

@@ -352,7 +352,7 @@ async def bombard(server: Live, count: int, seed: int) -> Seen:
 @pytest.mark.parametrize(
     "count", [3000, pytest.param(100_000, marks=pytest.mark.slow)], ids=["some", "all"]
 )
-def test_nonsense_crashes_nothing_hangs_nowhere_and_is_heard_by_nobody(
+def test_nonsense_crashes_nothing_hangs_nowhere_and_is_noticed_by_nobody(
     count: int, offline: Model, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with no_complaints(), dispatcher(max_streams=64) as engine:

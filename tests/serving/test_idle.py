@@ -185,7 +185,7 @@ def test_without_descriptors_the_oldest_idle_socket_makes_place(engine: Dispatch
     assert dropped == ["one"]
 
 
-def test_what_else_asyncio_complains_about_is_told(
+def test_what_else_asyncio_complains_about_is_reported(
     engine: Dispatcher, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:

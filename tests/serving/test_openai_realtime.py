@@ -315,7 +315,7 @@ PLAIN = {"type": "input_audio_buffer.append", "audio": base64.b64encode(bytes(48
         ),
     ],
 )
-def test_a_mistake_is_told_and_the_session_goes_on(
+def test_a_mistake_is_reported_and_the_session_goes_on(
     raw: ClientConnection, message: Any, param: str | None, code: str | None
 ) -> None:
     if isinstance(message, dict):
@@ -370,7 +370,7 @@ def test_a_file_is_refused_by_name(raw: ClientConnection, name: str) -> None:
     assert closed.value.rcvd.code == 1007
 
 
-def test_samples_that_are_no_numbers_are_told_as_such(raw: ClientConnection) -> None:
+def test_samples_that_are_no_numbers_are_reported_as_such(raw: ClientConnection) -> None:
     file = io.BytesIO()
     silence = np.full(4800, np.nan, np.float32)
     soundfile.write(file, silence, 24000, format="WAV", subtype="FLOAT")
@@ -414,7 +414,7 @@ def test_who_leaves_gives_back_the_place(
     server.wait_until_free()
 
 
-def test_no_room_is_told_as_such(engine: Dispatcher) -> None:
+def test_no_room_is_reported_as_such(engine: Dispatcher) -> None:
     with live(engine, max_streams=1) as server, server.served.connect("/vosk") as other:
         other.send(bytes(3200))
         other.recv(timeout=30)

@@ -367,7 +367,7 @@ def test_the_key_is_wanted(engine: Dispatcher) -> None:
                     ).text
 
 
-def test_no_room_is_told_as_such(engine: Dispatcher) -> None:
+def test_no_room_is_reported_as_such(engine: Dispatcher) -> None:
     with live(engine, max_streams=1) as server, server.served.connect("/vosk") as other:
         other.send(bytes(3200))
         other.recv(timeout=30)
@@ -436,7 +436,7 @@ def test_a_live_stream_goes_on_beside_long_files(server: Live, digits: Model) ->
     assert statuses == [200, 200]
 
 
-def test_a_wrong_key_is_told_as_openai_tells_it(engine: Dispatcher) -> None:
+def test_a_wrong_key_is_reported_as_openai_reports_it(engine: Dispatcher) -> None:
     with (
         live(engine, settings=ServerSettings(api_key="sesame")) as server,
         openai.OpenAI(base_url=f"http://{server.address}/v1", api_key="no", max_retries=0) as other,

@@ -45,7 +45,7 @@ def test_what_is_no_audio_is_named(data: bytes, told: str) -> None:
         open_audio(data)
 
 
-def test_a_damaged_file_is_told_when_it_breaks() -> None:
+def test_a_damaged_file_is_reported_when_it_breaks() -> None:
     data = bytearray(encoded("FLAC"))
     data[len(data) // 2 :] = bytes(len(data) - len(data) // 2)
     with pytest.raises(AudioError, match=r"cannot be decoded to its end|damaged"):

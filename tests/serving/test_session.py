@@ -194,7 +194,7 @@ def test_a_cut_right_behind_a_flush_still_ends_the_stream(engine: Dispatcher) ->
     run(main)
 
 
-def test_a_cut_ends_who_waits_to_be_heard() -> None:
+def test_a_cut_ends_who_waits_to_be_processed() -> None:
     async def main() -> None:
         with dispatcher(max_waiting_s=1.0) as engine:
             async with Session(
@@ -211,7 +211,7 @@ def test_a_cut_ends_who_waits_to_be_heard() -> None:
 
 
 @pytest.mark.parametrize("end", [Session.flush, Session.finish])
-def test_an_end_after_the_engine_has_failed_is_told_as_such(
+def test_an_end_after_the_engine_has_failed_is_reported_as_such(
     end: Callable[[Session], Coroutine[Any, Any, None]],
 ) -> None:
     def boom(*_: object) -> None:
@@ -268,7 +268,7 @@ def test_a_close_at_any_point_frees_the_place_and_wakes_everybody(engine: Dispat
     run(main)
 
 
-def test_a_close_ends_who_waits_to_be_heard() -> None:
+def test_a_close_ends_who_waits_to_be_processed() -> None:
     async def main() -> None:
         with dispatcher(max_waiting_s=1.0) as engine:
             session = Session(engine, SessionOptions(limits=ServerLimits(max_waiting_s=1.0)))

@@ -147,7 +147,7 @@ def test_a_wav_header_behind_a_flush(served: Served, offline: Model) -> None:
     assert transcript(updates) == offline.transcribe(WORDS).text
 
 
-def test_a_long_utterance_is_not_told_again_and_again(served: Served) -> None:
+def test_a_long_utterance_is_not_sent_again_and_again(served: Served) -> None:
     speech = said(*["flite-slt-720"] * 10)
     *updates, last = stream(served, speech, budget_ms=400, endpoint=None)
     for update in updates:
@@ -257,7 +257,7 @@ def test_ping_is_answered_at_any_time(served: Served) -> None:
         ('{"type": "hello", "sample_rate": 8000}', "invalid", 1002, "'sample_rate'"),
     ],
 )
-def test_a_mistake_is_told_by_name_and_ends_it(
+def test_a_mistake_is_reported_by_name_and_ends_it(
     served: Served, message: str | bytes, code: str, close: int, told: str
 ) -> None:
     with served.connect() as client:
@@ -293,7 +293,7 @@ def test_a_mistake_after_hello(served: Served, message: str | bytes, code: str, 
     assert told in error["message"]
 
 
-def test_samples_that_are_no_numbers_are_told(served: Served) -> None:
+def test_samples_that_are_no_numbers_are_reported(served: Served) -> None:
     with served.connect() as client:
         hello(client, encoding="float32")
         client.send(np.array([0.0, np.nan] * 2, "<f4").tobytes())

@@ -133,7 +133,7 @@ def test_uploads_that_hang_leave_the_threads_of_live_streams_alone() -> None:
     asyncio.run(main())
 
 
-def test_a_pool_that_stands_still_is_told() -> None:
+def test_a_pool_that_stands_still_is_reported() -> None:
     async def main() -> None:
         clock = Clock()
         uploads = UploadScheduler(max_started=100, clock=clock)

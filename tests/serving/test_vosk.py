@@ -270,7 +270,7 @@ def test_a_config_names_a_model_that_is_served(server: Live, digits: Model) -> N
     assert last["text"] == digits.transcribe(pcm).text
 
 
-def test_the_last_few_bytes_are_heard(server: Live) -> None:
+def test_the_last_few_bytes_are_processed(server: Live) -> None:
     pcm = as_int16(clip(CLIPS[0])[0])
     few = pcm[-7:].tobytes()
     seconds = server.service.metrics.audio.labels("digits")

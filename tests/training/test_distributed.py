@@ -55,6 +55,13 @@ def test_what_one_process_skips_all_skip(alone: Path, together: Path) -> None:
     assert (together / "poison" / "1.txt").read_text() == ""  # the main process reports
 
 
+def test_processes_that_meet_as_torchrun_lets_them_are_one(alone: Path, together: Path) -> None:
+    expected = load_file(alone / "batch norm" / "0.safetensors")
+    for rank in range(2):
+        assert_close(expected, load_file(together / "torchrun" / f"{rank}.safetensors"), 1e-10)
+
+
+@pytest.mark.slow  # four processes load torch
 def test_torchrun_starts_three_that_are_one(alone: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [

@@ -5,6 +5,8 @@ Each process writes what it ended with to `FOLDER/<rank>.safetensors`.
 
 import argparse
 import multiprocessing
+import os
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -105,18 +107,25 @@ def every_case(folder: Path, group: Group) -> None:
         (folder / name / f"{group.rank}.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
-def work(folder: Path, rank: int, world_size: int) -> None:
-    """One of several processes."""
+def work(folder: Path, rank: int, world_size: int, port: int) -> None:
+    """One of several processes: all cases, and one of them again as torchrun would start it."""
     torch.set_num_threads(1)
     with init_group(rank=rank, world_size=world_size, rendezvous=folder / "rendezvous") as group:
         every_case(folder, group)
+    os.environ |= {"RANK": str(rank), "WORLD_SIZE": str(world_size)}
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    with init_group() as group:
+        train(folder / "torchrun", group, **CASES["batch norm"])
 
 
 def together(folder: Path, world_size: int) -> None:
     """Train in so many processes, and wait until they are done."""
     context = multiprocessing.get_context("spawn")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     workers = [
-        context.Process(target=work, args=(folder, rank, world_size)) for rank in range(world_size)
+        context.Process(target=work, args=(folder, rank, world_size, port))
+        for rank in range(world_size)
     ]
     for worker in workers:
         worker.start()

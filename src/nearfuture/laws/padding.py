@@ -12,7 +12,7 @@ from torch import Tensor
 
 from nearfuture.laws.law import law
 from nearfuture.laws.strategies import row_counts
-from nearfuture.laws.stream import rows
+from nearfuture.laws.stream import rows, seed_torch
 from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.laws.violation import Violation, same
 
@@ -92,7 +92,7 @@ def _trace(trial: Trial, case: _PaddingCase) -> _Trace:
     padded.requires_grad_()
     # What a layer drops in train mode is the same each time; cuDNN has no gradient in eval mode.
     with torch.random.fork_rng(devices=[]), torch.backends.cudnn.flags(enabled=False):
-        torch.manual_seed(trial.seed)
+        seed_torch(trial.seed)
         y, n_y = layer(padded, torch.tensor(case.lengths, device=x.device))
         outputs = rows(layer, y, n_y)
         loss = y.sum() * 0

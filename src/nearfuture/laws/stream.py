@@ -24,6 +24,18 @@ Partition: TypeAlias = tuple[tuple[int, ...], ...]
 """`partition[k][b]` is how many frames row `b` gets in chunk `k`."""
 
 
+def seed_torch(seed: int) -> None:
+    """Seed torch's generators; without an accelerator that of the CPU alone.
+
+    `torch.manual_seed` notes for each kind of device that is missing, with a trace of the whole
+    stack, what to seed once it is there: hundreds of times the seeding itself, in every case.
+    """
+    if torch.accelerator.is_available():
+        torch.manual_seed(seed)
+    else:
+        torch.default_generator.manual_seed(seed)
+
+
 def prepare(layer: LayerOrFactory, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
     """Copy or make a layer, in eval mode and of this dtype.
 
@@ -38,7 +50,7 @@ def prepare(layer: LayerOrFactory, *, seed: int, dtype: torch.dtype) -> Streamin
             parameter="layer",
         )
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        seed_torch(seed)
         made: object = copy.deepcopy(layer) if isinstance(layer, StreamingLayer) else layer()
     if not isinstance(made, StreamingLayer):
         raise _no_streaming_layer(made)
@@ -61,7 +73,7 @@ def variants(
     if isinstance(layer, StreamingLayer):
         for i, other in enumerate(made[1:]):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
-                torch.manual_seed(seed + i)
+                seed_torch(seed + i)
                 for module in other.modules():
                     reset = getattr(module, "reset_parameters", None)
                     if callable(reset):

@@ -21,7 +21,7 @@ from torch import Tensor
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NotStreamable
 from nearfuture.laws.strategies import smallest
-from nearfuture.laws.stream import LayerOrFactory, inputs, prepare
+from nearfuture.laws.stream import LayerOrFactory, inputs, prepare, seed_torch
 from nearfuture.laws.violation import LawBroken, Violation
 from nearfuture.layers import StreamingLayer
 
@@ -127,7 +127,7 @@ class Trial:
         """
         raised: Exception | None = None
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+            seed_torch(self.seed)
             try:
                 self.fresh().start(2)
             except Exception as error:
@@ -197,7 +197,7 @@ class Trial:
     def _violation(self, test: Callable[[], None]) -> Violation | None:
         """What is wrong, with the same random numbers for a layer that draws some."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
+            seed_torch(self.seed)
             try:
                 test()
             except Violation as violation:

@@ -129,7 +129,11 @@ def seed_everything(seed: int | None) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)
     if torch := sys.modules.get("torch"):
-        torch.manual_seed(seed)
+        # `manual_seed` takes a trace of the whole stack for each kind of device that is missing,
+        # which would be a good part of every call of a small model.
+        accelerator = getattr(torch, "accelerator", None)
+        missing = accelerator is not None and not accelerator.is_available()
+        (torch.default_generator.manual_seed if missing else torch.manual_seed)(seed)
 
 
 def cannot_run(name: str, positional: Sequence[Array], error: Exception) -> CannotRun:

@@ -10,6 +10,7 @@ import math
 import signal
 import socket
 import ssl
+from asyncio import sslproto
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from nearfuture.serving.transport import UvicornHttpProtocol, UvicornWebSocketPr
 
 _PING_S = 20.0
 _BACKLOG = 1024
+_TLS_PACKET_BYTES = 1 << 14  # by default 256 KiB are decrypted, and then parsed, at once
 _ACCEPTED = 64  # at once; then what they have sent is read, before too many more come
 _LOG = logging.getLogger("nearfuture.serving")
 
@@ -157,6 +159,8 @@ class _Server(uvicorn.Server):
         assert sockets is not None
         await self.lifespan.startup()
         loop, config = asyncio.get_running_loop(), self.config
+        if config.ssl:
+            sslproto.SSLProtocol.max_size = _TLS_PACKET_BYTES
 
         def protocol() -> UvicornHttpProtocol:
             state = self.lifespan.state

@@ -18,13 +18,18 @@ LOST = "nearfuture.lost"
 
 _LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a close frame
 _STUCK_S = 60.0
-_PACKET_BYTES = 1 << 14
+_PACKET_BYTES = 1 << 12  # of frames, which may be tiny
+_BODY_PACKET_BYTES = 1 << 16
+_MAX_FRAGMENTS = 1 << 12
+_FEW_CHUNKS = 512
+_CHUNK_BYTES = 64  # on the average of more than a few
 
 
 class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
-    """uvicorn's own, with six differences.
+    """uvicorn's own, with seven differences.
 
-    * A packet is a few thousand frames at most, for no other client is served while it is parsed.
+    * A packet is a few hundred frames at most, for no other client is served while it is parsed.
+    * A message comes in some thousand fragments at most; `ws_max_size` does not count empty ones.
     * To pings that come while the client takes nothing there is one answer, to the last of them.
     * Text that is not UTF-8 is answered with 1007, and makes no traceback in the log.
     * The application can learn that the socket is gone while it does not read.
@@ -70,15 +75,26 @@ class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
             extensions: dict[str, Any] = self.scope["extensions"]
             extensions[LOST] = self._lost
 
+    def handle_cont(self, event: Any) -> None:
+        """Take a fragment, unless the message has had too many."""
+        if len(self.frames) < _MAX_FRAGMENTS:
+            super().handle_cont(event)
+        else:
+            self._refuse(1009, f"a message has {_MAX_FRAGMENTS} fragments at most")
+
     def send_receive_event_to_app(self) -> None:
         """Hand over a whole message; text must be UTF-8."""
         if self.curr_msg_data_type == "text" and not _is_utf8(b"".join(self.frames)):
-            self.frames = []
-            if self.conn.state is State.OPEN:
-                self.conn.send_close(1007, "text is not UTF-8")
-                self.handle_parser_exception()
+            self._refuse(1007, "text is not UTF-8")
             return
         super().send_receive_event_to_app()
+
+    def _refuse(self, code: int, reason: str) -> None:
+        """Close because of what the client has sent, unless this is what it closes with."""
+        self.frames = []
+        if self.conn.state is State.OPEN:
+            self.conn.send_close(code, reason)
+            self.handle_parser_exception()
 
     async def send(self, message: Any) -> None:
         """Send a message of the application."""
@@ -103,24 +119,52 @@ class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
 _NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
+class _Connection(h11.Connection):
+    """h11's own; a body in chunks of a few bytes is refused, for each costs as much as a large one.
+
+    Nobody else is served while a packet is parsed, and one has room for tens of thousands of them.
+    """
+
+    _chunks = _chunk_bytes = 0
+
+    def next_event(self) -> Any:
+        """Return the next event.
+
+        Raises:
+            RemoteProtocolError: for what is no HTTP, and for a body in many small chunks.
+        """
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._chunk_bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._chunk_bytes += len(event.data)
+            if self._chunks > max(_FEW_CHUNKS, self._chunk_bytes // _CHUNK_BYTES):
+                raise h11.RemoteProtocolError(f"chunks of less than {_CHUNK_BYTES} bytes")
+        return event
+
+
 class UvicornHttpProtocol(H11Protocol):
-    """uvicorn's own, with four differences.
+    """uvicorn's own, with five differences.
 
     * A request for a websocket that is not complete with its headers is refused.
     * While it has no request it is one of the idle sockets, and may be closed.
     * A body that stops being HTTP in its middle ends the request; the application's answer to what
       it has seen until then would be a second one.
     * A client that has taken nothing of an answer for a minute is given up.
+    * A body in many small chunks is refused.
     """
 
     _stuck: asyncio.TimerHandle | None = None
 
     def __init__(self, *arguments: Any, idle: IdleSockets, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.conn = _Connection(h11.SERVER)
         self._idle = idle
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for headers."""
+        """Begin to wait for headers; by default asyncio reads 256 KiB at once."""
+        transport.max_size = _BODY_PACKET_BYTES  # type: ignore[attr-defined]
         super().connection_made(transport)
         self._idle.add(transport)
 

@@ -137,7 +137,7 @@ class SessionAudio:
         Raises:
             RequestError: for audio that cannot be read, or has another rate.
         """
-        samples = self._reader.read(data)
+        samples = await self._reader.read_in_turns(data)
         if self._reader.rate != self._session.rate:
             raise RequestError(
                 "bad_audio",

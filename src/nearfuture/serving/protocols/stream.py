@@ -134,7 +134,7 @@ class StreamHandler(LiveHandler):
                 "bad_message", f"JSON came as binary, {brief(data, 20)}: send it as text"
             )
         rate, encoding = self._reader.rate, self._reader.encoding
-        samples = self._reader.read(data)
+        samples = await self._reader.read_in_turns(data)
         if (rate, encoding) != (self._reader.rate, self._reader.encoding):
             async with self._reopening:
                 await self._open_session(self._reader)

@@ -23,7 +23,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection
 
 from nearfuture.runtime import Dispatcher, Model, load
-from nearfuture.serving import server, transport
+from nearfuture.serving import server, service
 from nearfuture.serving.connection import Disconnected, WebSocketConnection
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.limits import ServerLimits
@@ -738,7 +738,7 @@ def test_a_socket_whose_client_takes_nothing_is_given_up(
     engine: Dispatcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is closed with what waits in it, which would otherwise be kept for ever."""
-    monkeypatch.setattr(transport, "_LINGER_S", 0.2)
+    monkeypatch.setattr(service, "_LINGER_S", 0.2)
     with running(engine, idle_s=0.5) as served, socket.socket() as raw:
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         raw.connect(("127.0.0.1", served.port))

@@ -90,6 +90,32 @@ def test_idle_sockets_give_way_to_whoever_sends_a_request(engine: Dispatcher) ->
         assert soon(lambda: len(served.service.idle) == 0)
 
 
+def test_sockets_that_wait_for_a_goodbye_give_way_to_newer_ones(engine: Dispatcher) -> None:
+    """This server has closed them, and they count as connections no more."""
+    with running(engine, max_connections=3) as served, ExitStack() as stack:
+        address = ("127.0.0.1", served.port)
+        clients = []
+        for _ in range(5):
+            raw = stack.enter_context(socket.create_connection(address, timeout=30))
+            raw.sendall(HEAD.replace(b"/health", b"/stream") + UPGRADE + SHAKE + b"\r\n")
+            told = b""
+            while b"\r\n\r\n" not in told:
+                told += raw.recv(1000)
+            raw.sendall(b"\x81\x81" + bytes(4) + b"x")  # no JSON: the server closes
+            while b"bad_message" not in told:
+                told += raw.recv(1000)
+            clients.append(raw)
+            assert soon(lambda: served.service.connections == 0)
+        for raw in clients[:2]:
+            with suppress(ConnectionResetError):
+                while raw.recv(1000):
+                    pass
+        assert soon(lambda: len(served.service.lingering) == 3)
+        for raw in clients[2:]:
+            raw.sendall(b"\x88\x82" + bytes(4) + b"\x03\xe8")  # the goodbye
+        assert soon(lambda: len(served.service.lingering) == 0)
+
+
 def test_a_burst_of_silent_sockets_drops_nobody_who_has_sent_a_request(engine: Dispatcher) -> None:
     with running(engine) as served:
         address = ("127.0.0.1", served.port)
@@ -200,12 +226,12 @@ def test_what_else_asyncio_complains_about_is_reported(
 @pytest.mark.parametrize(
     ("soft", "hard", "set_to", "connections"),
     [
-        (1024, 1 << 20, 2320, 1000),
-        (1024, -1, 2320, 1000),
+        (1024, 1 << 20, 3320, 1000),
+        (1024, -1, 3320, 1000),
         (-1, -1, None, 1000),
         (4096, 4096, None, 1000),
-        (256, 256, 256, 64),
-        (256, 1024, 1024, 352),
+        (256, 256, 256, 42),
+        (256, 1024, 1024, 234),
         (16, 16, 16, 1),
     ],
 )

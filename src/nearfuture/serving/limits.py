@@ -10,7 +10,7 @@ from nearfuture.error import NearfutureError
 
 _MIN_WAITING_S = 1.0  # what is accepted at once, and what a resampler holds back, must fit
 _OWN_DESCRIPTORS = 64  # listening sockets, models, logs, decoders
-_DESCRIPTORS_EACH = 2  # a socket, and a file for what it uploads
+_DESCRIPTORS_EACH = 3  # a socket, a file for what it uploads, and a socket that is being closed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ def needed_descriptors(limits: ServerLimits) -> int:
     """Return how many file descriptors a server with these limits has open at most.
 
     >>> needed_descriptors(ServerLimits(max_connections=1000, max_idle_sockets=256))
-    2320
+    3320
     """
     sockets = limits.max_idle_sockets + _DESCRIPTORS_EACH * limits.max_connections
     return _OWN_DESCRIPTORS + sockets

@@ -103,12 +103,12 @@ class PcmReader:
         Raises:
             RequestError: as `read`.
         """
-        parts: list[Samples] = []
+        parts: list[NDArray[Any]] = []
         for begin in range(0, len(data) or 1, _PIECE_BYTES):
             if begin:
                 await asyncio.sleep(0)
-            parts.append(self.read(data[begin : begin + _PIECE_BYTES]))
-        parts = [part for part in parts if len(part)]
+            if len(part := self.read(data[begin : begin + _PIECE_BYTES])):
+                parts.append(part)
         return np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else _NOTHING
 
     def finish(self) -> Samples:

@@ -164,7 +164,13 @@ class _Server(uvicorn.Server):
 
         def protocol() -> UvicornHttpProtocol:
             state = self.lifespan.state
-            return UvicornHttpProtocol(config, self.server_state, state, idle=self._service.idle)
+            return UvicornHttpProtocol(
+                config,
+                self.server_state,
+                state,
+                idle=self._service.idle,
+                lingering=self._service.lingering,
+            )
 
         self.servers = [
             await loop.create_server(

@@ -29,6 +29,7 @@ from nearfuture.serving.uploads import UploadScheduler
 KEY_PROTOCOL = "openai-insecure-api-key."
 """The prefix of the subprotocol in which a browser brings the API key."""
 
+_LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a close frame
 _CLOSING_SHARE = 0.25
 _POLL_S = 0.05
 
@@ -65,6 +66,7 @@ class Service:
         limits: those of the settings.
         origins: whose web pages may use it.
         idle: sockets that have no request.
+        lingering: sockets of websockets that this server has closed, and their clients have not.
         uploads: the recordings that were received.
         draining: whether it accepts no new streams, for it stops.
     """
@@ -84,6 +86,7 @@ class Service:
         self._in_flight: set[InFlight] = set()
         self._numbers = itertools.count(1)
         self.idle = IdleSockets(self.limits.max_idle_sockets, self.limits.headers_s)
+        self.lingering = IdleSockets(self.limits.max_connections, _LINGER_S)
         self.uploads = UploadScheduler(self.limits.max_streams // 4)
         self.draining = False
         self.metrics = Metrics(self._dispatchers, self.limits)

@@ -16,7 +16,6 @@ from nearfuture.serving.idle import IdleSockets
 LOST = "nearfuture.lost"
 """The extension of a websocket's scope with an `asyncio.Event`: set once the socket is gone."""
 
-_LINGER_S = 15.0  # uvicorn itself waits 10 s for the answer to a close frame
 _STUCK_S = 60.0
 _PACKET_BYTES = 1 << 12  # of frames, which may be tiny
 _BODY_PACKET_BYTES = 1 << 16
@@ -33,14 +32,16 @@ class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
     * To pings that come while the client takes nothing there is one answer, to the last of them.
     * Text that is not UTF-8 is answered with 1007, and makes no traceback in the log.
     * The application can learn that the socket is gone while it does not read.
-    * A socket whose client takes nothing more is given up, instead of being kept until it does.
+    * A socket whose client takes nothing more is given up, instead of being kept until it does;
+      and so is the oldest of those that wait for their client's goodbye, where they are too many.
     * A handshake that is answered with a refusal is complete, and no error in the log.
     """
+
+    lingering: IdleSockets | None = None  # set before the application runs
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._lost = asyncio.Event()
-        self._linger: asyncio.TimerHandle | None = None
         self._late_pong: list[bytes] = []
 
     def connection_made(self, transport: Any) -> None:
@@ -105,15 +106,15 @@ class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
     async def run_asgi(self) -> None:
         """Run the application to its end, then give the peer a while to close the socket."""
         await super().run_asgi()
-        if not self.disconnected:
-            self._linger = self.loop.call_later(_LINGER_S, self.transport.abort)
+        if not self.disconnected and self.lingering is not None:
+            self.lingering.add(self.transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the application that the socket is gone."""
         super().connection_lost(exc)
         self._lost.set()
-        if self._linger is not None:
-            self._linger.cancel()
+        if self.lingering is not None:
+            self.lingering.discard(self.transport)
 
 
 _NO_HANDSHAKE = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -157,10 +158,12 @@ class UvicornHttpProtocol(H11Protocol):
 
     _stuck: asyncio.TimerHandle | None = None
 
-    def __init__(self, *arguments: Any, idle: IdleSockets, **options: Any) -> None:
+    def __init__(
+        self, *arguments: Any, idle: IdleSockets, lingering: IdleSockets, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self.conn = _Connection(h11.SERVER)
-        self._idle = idle
+        self._idle, self._lingering = idle, lingering
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for headers; by default asyncio reads 256 KiB at once."""
@@ -180,6 +183,7 @@ class UvicornHttpProtocol(H11Protocol):
         self._idle.discard(self.transport)
         super().handle_websocket_upgrade(event)
         protocol: Any = self.transport.get_protocol()
+        protocol.lingering = self._lingering
         if not protocol.handshake_initiated:  # with a body, say: nothing would read the rest
             self.transport.write(_NO_HANDSHAKE)
             self.transport.close()

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from nearfuture.lab.page import Page
-from nearfuture.lab.pages import front, who_looks_at_whom
+from nearfuture.lab.pages import front, row_convolution, who_looks_at_whom
 
 FRONT_PAGE = front.PAGE
 
-PAGES: tuple[Page, ...] = (who_looks_at_whom.PAGE,)
+PAGES: tuple[Page, ...] = (
+    who_looks_at_whom.PAGE,
+    row_convolution.PAGE,
+)

@@ -12,8 +12,7 @@ export class Controls {
   }
 
   // A number. `limits` has min, max and step; `show` says how the number is written.
-  slider(key, { label, limits, show = String, tone = "" }) {
-    const id = `control-${key}`;
+  slider(key, { label, limits, show = String, tone = "", id = `control-${key}` }) {
     const output = html("output", { for: id });
     const input = html("input", { type: "range", id, ...only(limits), class: tone });
     const draw = () => {

@@ -1,0 +1,242 @@
+"""Every page in chromium: its figure answers to a touch as the facts say, for anybody."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+
+pytest.importorskip("playwright", reason="needs playwright")
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page as Tab
+
+from nearfuture.lab import PAGES, dependency, graphs
+from nearfuture.lab.frame import FRONT
+from tests.lab.served_lab import CHROMIUM, chromium, served
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
+
+expect.set_options(timeout=20_000)
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[str]:
+    with served() as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@contextmanager
+def tab(browser: Browser, url: str, *, width: int = 1280, theme: Any = "light") -> Iterator[Tab]:
+    """Open a page and wait for its figure; a complaint of the browser fails the test."""
+    viewport: Any = {"width": width, "height": 900}
+    context = browser.new_context(viewport=viewport, color_scheme=theme, reduced_motion="reduce")
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+    page.on("request", lambda request: _own(request.url, url, complaints))
+    page.goto(url)
+    page.wait_for_selector("html[data-ready]")
+    yield page
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "overflow"
+    aborted = [each for each in complaints if "/api/" in each and each.startswith("failed")]
+    assert [each for each in complaints if each not in aborted] == []
+    context.close()
+
+
+def _own(url: str, page: str, complaints: list[str]) -> None:
+    if not url.startswith((page.rpartition("/")[0], "blob:", "data:")):
+        complaints.append(f"elsewhere: {url}")
+
+
+def slide(page: Tab, control: str, value: int) -> None:
+    page.locator(f"#control-{control}").evaluate(
+        "(input, value) => { input.value = value; input.dispatchEvent(new Event('input')); }", value
+    )
+
+
+def filled(page: Tab) -> int:
+    """How many cells of the matrix are future."""
+    return page.locator(".matrix rect.future").count()
+
+
+def touch_matrix(page: Tab) -> None:
+    assert filled(page) == 13 * 3 + 2 + 1  # a band of three
+    slide(page, "tau", 5)
+    expect(page.locator(".matrix rect.future")).to_have_count(11 * 5 + 4 + 3 + 2 + 1)
+    page.locator("input[value=unidirectional]").check(force=True)
+    expect(page.locator(".matrix rect.future")).to_have_count(0)
+    page.locator("input[value=bidirectional]").check(force=True)
+    expect(page.locator(".matrix rect.future")).to_have_count(16 * 15 // 2)
+    page.locator(".matrix").focus()
+    page.keyboard.press("ArrowUp")
+    assert "output=6" in page.url
+    page.locator(".player input").fill("15")
+    expect(page.locator(".matrix rect.waiting")).to_have_count(16 * 16)  # nothing before the end
+
+
+def touch_row_convolution(page: Tab) -> None:
+    values = page.locator(".bars").first.locator(".bar-value")
+    expect(values.nth(0)).to_have_text("51,200")
+    expect(values.nth(1)).to_have_text("131,072,000")
+    expect(page.locator(".terms tbody tr")).to_have_count(3 + 1)
+    slide(page, "tau", 4)
+    expect(page.locator(".terms tbody tr")).to_have_count(5 + 1)
+    page.locator(".cell-grid .output").last.click()
+    expect(page.locator(".terms tbody tr")).to_have_count(1 + 1)  # the end: no future is left
+    budget = page.locator(".bars").last.locator(".bar-value").first
+    expect(budget).to_contain_text("930")
+    slide(page, "layers", 2)
+    expect(budget).to_contain_text("1,690")
+
+
+TOUCHES: dict[str, Callable[[Tab], None]] = {
+    "who-looks-at-whom": touch_matrix,
+    "row-convolution": touch_row_convolution,
+}
+"""A line for each page: what its test touches, and what must change."""
+
+
+def test_every_page_is_touched() -> None:
+    assert set(TOUCHES) == {page.name for page in PAGES}
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("language", ["en", "ko"])
+@pytest.mark.parametrize("name", TOUCHES)
+def test_a_page_answers_to_a_touch(
+    lab: str, browser: Browser, name: str, language: str, width: int
+) -> None:
+    with tab(browser, f"{lab}/{name}?lang={language}", width=width) as page:
+        expect(page.locator("#seen")).to_be_hidden()
+        TOUCHES[name](page)
+        expect(page.locator("#seen")).to_be_visible()
+        expect(page.locator("#trouble")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("width", "language"), [(1280, "ko"), (390, "en")])
+def test_the_front_page_leads_to_every_page(
+    lab: str, browser: Browser, width: int, language: str
+) -> None:
+    with tab(browser, f"{lab}/?lang={language}", width=width) as page:
+        assert page.locator(".shapes svg").count() == 3
+        assert page.locator(".contents a").count() == len(PAGES)
+        page.locator(".begin a").click()
+        page.wait_for_selector("html[data-ready]")
+        assert page.url == f"{lab}/{PAGES[0].name}?lang={language}"
+
+
+@pytest.mark.parametrize(
+    ("theme", "width", "language"), [("light", 1280, "en"), ("dark", 390, "ko")]
+)
+@pytest.mark.parametrize("name", [FRONT, *TOUCHES])
+def test_nothing_keeps_anybody_out(
+    lab: str, browser: Browser, name: str, theme: str, width: int, language: str
+) -> None:
+    path = "" if name == FRONT else name
+    with tab(browser, f"{lab}/{path}?lang={language}", width=width, theme=theme) as page:
+        page.evaluate("document.getElementById('seen')?.removeAttribute('hidden')")
+        found = Axe().run(page).response["violations"]
+    grave = [each for each in found if each["impact"] in ("serious", "critical")]
+    assert [(each["id"], [node["target"] for node in each["nodes"]][:3]) for each in grave] == []
+
+
+def test_a_page_is_as_its_address_says_and_keeps_it_in_the_other_language(
+    lab: str, browser: Browser
+) -> None:
+    url = f"{lab}/who-looks-at-whom?lang=en&tau=6&layers=2&output=3&input=5"
+    with tab(browser, url) as page:
+        assert page.locator("#control-tau").input_value() == "6"
+        slide(page, "tau", 2)
+        expect(page.locator(".facts dd").first).to_contain_text("4 frames")
+        page.locator("[data-language=ko]").click()
+        page.wait_for_selector("html[lang=ko][data-ready]")
+        assert page.locator("#control-tau").input_value() == "2"
+        expect(page.locator(".facts dd").first).to_contain_text("4프레임")
+
+
+def test_terms_themes_and_code_can_be_used(lab: str, browser: Browser) -> None:
+    with tab(browser, f"{lab}/row-convolution?lang=en") as page:
+        page.locator(".lead .term").first.click()
+        expect(page.locator("#term")).to_contain_text("Bidirectional")
+        page.locator("#open-glossary").click()
+        expect(page.locator("#glossary")).to_be_visible()
+        page.keyboard.press("Escape")
+        page.locator("#theme").click()
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+
+
+@contextmanager
+def planted(folder: Path, name: str, change: Callable[[onnx.ModelProto], None]) -> Iterator[None]:
+    """A lab in which one graph is wrong, and declares what it declared before."""
+    for file in graphs.FOLDER.glob("*.onnx"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    model = onnx.load(folder / f"{name}.onnx")
+    change(model)
+    onnx.save(model, folder / f"{name}.onnx")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graphs, "FOLDER", folder)
+        for cache in (graphs.open_graph, dependency._alone):
+            cache.cache_clear()
+        yield
+    for cache in (graphs.open_graph, dependency._alone):
+        cache.cache_clear()
+
+
+def look_one_frame_too_far(model: onnx.ModelProto) -> None:
+    other = onnx.load(graphs.FOLDER / "row-convolution-4.onnx")
+    model.graph.CopyFrom(other.graph)
+
+
+def test_a_lookahead_that_is_off_by_one_is_seen(lab: str, browser: Browser, tmp_path: Path) -> None:
+    with (
+        planted(tmp_path, "row-convolution-3", look_one_frame_too_far),
+        tab(browser, f"{lab}/who-looks-at-whom?lang=en&tau=3") as page,
+    ):
+        assert page.locator(".matrix rect.forbidden").count() == 12  # one more for each output
+        expect(page.locator(".facts dd").first).to_contain_text("4 frames")
+        expect(page.locator(".facts dd").first).to_contain_text("not what the layers declare")
+
+
+def test_a_wrong_weight_is_seen(lab: str, browser: Browser, tmp_path: Path) -> None:
+    def change(model: onnx.ModelProto) -> None:
+        for each in model.graph.initializer:
+            weights = onnx.numpy_helper.to_array(each)
+            if weights.size == 4 * 3:
+                each.CopyFrom(onnx.numpy_helper.from_array(weights + 1, each.name))
+
+    def weight(page: Tab) -> str:
+        return page.locator(".terms tbody td").first.inner_text()
+
+    with tab(browser, f"{lab}/row-convolution?lang=en") as page:
+        right = weight(page)
+    with (
+        planted(tmp_path, "row-convolution-2", change),
+        tab(browser, f"{lab}/row-convolution?lang=en") as page,
+    ):
+        assert float(weight(page)) == pytest.approx(float(right) + 1)
+
+
+def test_the_address_of_a_page_has_only_what_was_changed(lab: str, browser: Browser) -> None:
+    with tab(browser, f"{lab}/who-looks-at-whom?lang=en") as page:
+        slide(page, "tau", 4)
+        expect(page.locator(".facts dd").first).to_contain_text("4 frames")
+        slide(page, "tau", 3)
+        assert re.search(r"\?lang=en$", page.url)

@@ -1,5 +1,6 @@
 """Settings and small models that all tests share, and the recordings that some need."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -19,6 +20,15 @@ torch.set_num_threads(1)
 CORPORA = Path(__file__).parents[2] / "shared" / "data"  # beside the project, where it is
 if CORPORA.is_dir():
     os.environ.setdefault("NEARFUTURE_CORPORA", str(CORPORA))
+
+
+gc.disable()  # while millions of objects are loaded that stay
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector look only at what tests make: not at libraries, over and over."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

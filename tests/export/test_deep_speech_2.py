@@ -8,6 +8,7 @@ import pytest
 
 from nearfuture.budget import deep_speech_2_research
 from nearfuture.export import ModelCard, export_bundle
+from nearfuture.export.graphs.offline import OfflineGraph
 from nearfuture.model import Recognizer
 from nearfuture.runtime import load
 from tests.export.conftest import settled
@@ -36,13 +37,28 @@ def test_the_deployed_model_streams_from_a_bundle(
     assert (step.count("Conv"), step.count("Tanh")) == (2, 2)
 
 
-CELLS: list[Any] = [
-    "rnn",
-    *(pytest.param(cell, marks=pytest.mark.slow) for cell in ("gru", "lstm")),
-]
+@pytest.mark.parametrize(
+    ("cell", "options"),
+    [
+        ("rnn", {"activations": ["Relu", "Relu"], "clip": 20.0}),
+        ("gru", {"linear_before_reset": 1}),
+        ("lstm", {}),
+    ],
+)
+def test_the_operator_of_a_cell_has_its_gates_and_options(
+    cell: Any, options: dict[str, Any]
+) -> None:
+    config = deep_speech_2_research(symbols=tuple("abc"), cell=cell)
+    graph = OfflineGraph(settled(config))
+    (recurrence,) = (part for part in graph.modules() if hasattr(part, "operator"))
+    gates = {"rnn": 1, "gru": 3, "lstm": 4}[cell]
+    assert (recurrence.operator, recurrence.options) == (cell.upper(), options)
+    assert recurrence.weight.shape == (2, gates * 8, recurrence.weight.shape[2])
+    assert recurrence.bias.shape == (2, 2 * gates * 8)
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["rnn", "gru", "lstm"])
 def test_the_research_model_runs_from_a_bundle(cell: Any, tmp_path: Path) -> None:
     reference = settled(deep_speech_2_research(symbols=tuple("abc"), cell=cell))
     model = load(export_bundle(reference, tmp_path / "model", ModelCard(name="x")))

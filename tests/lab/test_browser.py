@@ -104,8 +104,24 @@ def touch_row_convolution(page: Tab) -> None:
     expect(budget).to_contain_text("1,690")
 
 
+def touch_concat_or_sum(page: Tab) -> None:
+    times = page.locator(".bar-value")
+    expect(times).to_have_count(7)
+    expect(times.nth(0)).to_have_text("× 2")
+    expect(times.nth(6)).to_have_text("× 3")
+    page.locator(".choice").nth(0).locator("input").nth(1).check(force=True)  # added
+    expect(times.nth(6)).to_have_text("× 2")
+    page.locator(".choice").nth(1).locator("input").nth(1).check(force=True)  # shared W
+    expect(times.nth(0)).to_have_text("× 1.94")
+    expect(times.nth(6)).to_have_text("× 1.5")
+    expect(page.locator(".numbers .chosen td").last).to_have_text("× 1.54")
+    slide(page, "layers", 2)
+    expect(times).to_have_count(2)
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "who-looks-at-whom": touch_matrix,
+    "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,
 }
 """A line for each page: what its test touches, and what must change."""

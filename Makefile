@@ -25,6 +25,9 @@ unexport LC_ALL
 export LANG := C
 endif
 
+# Every process that the tests start would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Recordings that lie beside the project, unless another folder is named.
 ifneq ($(wildcard ../shared/data),)
 export NEARFUTURE_CORPORA ?= $(abspath ../shared/data)

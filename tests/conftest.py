@@ -9,6 +9,7 @@ import torch
 from hypothesis import settings
 
 from nearfuture.data import corpus_folder
+from nearfuture.layers.random import manual_seed
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Model, load
 from recipes.digits import DigitRecordings
@@ -33,7 +34,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(autouse=True)
 def _fixed_seed() -> None:
-    torch.default_generator.manual_seed(0)  # `torch.manual_seed` takes traces of the whole stack
+    manual_seed(0)
 
 
 @pytest.fixture(scope="session")

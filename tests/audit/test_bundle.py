@@ -10,7 +10,14 @@ from nearfuture.audit.adapters import BundleAdapter
 from tests.errors import refuses
 
 
-@pytest.mark.parametrize(("head", "ms"), [(0, 55), (4, 215), (8, 375), (19, 815)])
+@pytest.mark.parametrize(
+    ("head", "ms"),
+    [
+        (0, 55),
+        *(pytest.param(head, ms, marks=pytest.mark.slow) for head, ms in [(4, 215), (8, 375)]),
+        (19, 815),
+    ],
+)
 def test_every_head_keeps_what_it_declares_to_the_sample(head: int, ms: float) -> None:
     report = audit.model("digits", output=head)
     assert report.latency_ms == ms

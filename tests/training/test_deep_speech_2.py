@@ -85,6 +85,7 @@ def test_the_deployed_preset_learns_and_streams(clips: list[Utterance], tmp_path
             torch.testing.assert_close(got, row, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_research_preset_learns(clips: list[Utterance], tmp_path: Path) -> None:
     model, losses = trained("research", clips, tmp_path)
     assert_learnt(model, losses)

@@ -45,7 +45,7 @@ def straight(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # At the end of the tenth epoch, and in the middle of the thirteenth, just before a validation.
-@pytest.mark.parametrize("step", [30, 38])
+@pytest.mark.parametrize("step", [30, pytest.param(38, marks=pytest.mark.slow)])
 def test_twenty_epochs_are_ten_killed_and_ten_more(
     straight: Path, tmp_path: Path, step: int
 ) -> None:

@@ -12,9 +12,10 @@ from torch import Tensor
 
 from nearfuture.laws.law import law
 from nearfuture.laws.strategies import row_counts
-from nearfuture.laws.stream import rows, seed_torch
+from nearfuture.laws.stream import rows
 from nearfuture.laws.trial import EXAMPLES, Trial
 from nearfuture.laws.violation import Violation, same
+from nearfuture.layers.random import manual_seed
 
 
 class _PaddingCase(NamedTuple):
@@ -92,7 +93,7 @@ def _trace(trial: Trial, case: _PaddingCase) -> _Trace:
     padded.requires_grad_()
     # What a layer drops in train mode is the same each time; cuDNN has no gradient in eval mode.
     with torch.random.fork_rng(devices=[]), torch.backends.cudnn.flags(enabled=False):
-        seed_torch(trial.seed)
+        manual_seed(trial.seed)
         y, n_y = layer(padded, torch.tensor(case.lengths, device=x.device))
         outputs = rows(layer, y, n_y)
         loss = y.sum() * 0

@@ -16,24 +16,13 @@ from torch import Tensor, nn
 from nearfuture.error import NearfutureError
 from nearfuture.laws.violation import Violation
 from nearfuture.layers import State, StreamingLayer
+from nearfuture.layers.random import manual_seed
 
 LayerOrFactory: TypeAlias = "StreamingLayer | Callable[[], StreamingLayer]"
 """A layer, which the laws copy, or a function that makes a new layer."""
 
 Partition: TypeAlias = tuple[tuple[int, ...], ...]
 """`partition[k][b]` is how many frames row `b` gets in chunk `k`."""
-
-
-def seed_torch(seed: int) -> None:
-    """Seed torch's generators; without an accelerator that of the CPU alone.
-
-    `torch.manual_seed` notes for each kind of device that is missing, with a trace of the whole
-    stack, what to seed once it is there: hundreds of times the seeding itself, in every case.
-    """
-    if torch.accelerator.is_available():
-        torch.manual_seed(seed)
-    else:
-        torch.default_generator.manual_seed(seed)
 
 
 def prepare(layer: LayerOrFactory, *, seed: int, dtype: torch.dtype) -> StreamingLayer:
@@ -50,7 +39,7 @@ def prepare(layer: LayerOrFactory, *, seed: int, dtype: torch.dtype) -> Streamin
             parameter="layer",
         )
     with torch.random.fork_rng(devices=[]):
-        seed_torch(seed)
+        manual_seed(seed)
         made: object = copy.deepcopy(layer) if isinstance(layer, StreamingLayer) else layer()
     if not isinstance(made, StreamingLayer):
         raise _no_streaming_layer(made)
@@ -73,7 +62,7 @@ def variants(
     if isinstance(layer, StreamingLayer):
         for i, other in enumerate(made[1:]):
             with torch.random.fork_rng(devices=[]), torch.no_grad():
-                seed_torch(seed + i)
+                manual_seed(seed + i)
                 for module in other.modules():
                     reset = getattr(module, "reset_parameters", None)
                     if callable(reset):

@@ -21,9 +21,10 @@ from torch import Tensor
 from nearfuture.budget import ReceptiveField
 from nearfuture.error import NotStreamable
 from nearfuture.laws.strategies import smallest
-from nearfuture.laws.stream import LayerOrFactory, inputs, prepare, seed_torch
+from nearfuture.laws.stream import LayerOrFactory, inputs, prepare
 from nearfuture.laws.violation import LawBroken, Violation
 from nearfuture.layers import StreamingLayer
+from nearfuture.layers.random import manual_seed
 
 EXAMPLES = 6
 """Cases that a law draws, besides the explicit ones, by default."""
@@ -127,7 +128,7 @@ class Trial:
         """
         raised: Exception | None = None
         with torch.random.fork_rng(devices=[]):
-            seed_torch(self.seed)
+            manual_seed(self.seed)
             try:
                 self.fresh().start(2)
             except Exception as error:
@@ -197,7 +198,7 @@ class Trial:
     def _violation(self, test: Callable[[], None]) -> Violation | None:
         """What is wrong, with the same random numbers for a layer that draws some."""
         with torch.random.fork_rng(devices=[]):
-            seed_torch(self.seed)
+            manual_seed(self.seed)
             try:
                 test()
             except Violation as violation:

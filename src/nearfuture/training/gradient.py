@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
+from nearfuture.layers.random import manual_seed
 from nearfuture.model import Recognizer
 from nearfuture.training.augmentation import spec_augment, utterance_generators
 from nearfuture.training.distributed import Group
@@ -86,7 +87,7 @@ def compute_gradients(
         options: Which losses there are, and the greatest norm.
         group: The processes that have the rest of the batch.
     """
-    torch.manual_seed(options.seed * 1_000_003 + step.number + (group.rank << 40))
+    manual_seed(options.seed * 1_000_003 + step.number + (group.rank << 40))
     model.train().zero_grad(set_to_none=True)
     moving, distillation, totals = statistics(model), options.distillation, step.totals
     before = [value.clone() for value in moving]

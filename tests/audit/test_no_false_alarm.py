@@ -85,7 +85,9 @@ def _is_what_it_declares(source: str, more: int, dtype: torch.dtype, seed: int) 
     layer = build(source)().to(dtype)
     frames = _frames(layer.field, more)
     x = torch.randn(1, frames, layer.input_size, dtype=dtype)
-    report = audit.model(layer, x, at_most=layer.field.right, seed=seed)
+    # `right` of a composition contains the wait for a block to fill.
+    longest = layer.field.right + layer.field.block - 1  # shows in longer sequences
+    report = audit.model(layer, x, at_most=longest, seed=seed)
     saturates = any(part in source for part in SATURATING)
     # A dead unit in front of a bidirectional layer leaves it nothing to hear but the length.
     dead = saturates and math.isinf(layer.field.right)
@@ -96,7 +98,6 @@ def _is_what_it_declares(source: str, more: int, dtype: torch.dtype, seed: int) 
     assert report.lookahead is not None
     seen = _farthest(report.matrix, layer.field.stride)
     declared = _lookahead(layer.field, frames)
-    longest = layer.field.right  # shows in longer sequences
     assert seen <= declared
     assert seen <= report.lookahead <= longest
     if report.lookahead_is_lower_bound or saturates:
@@ -129,8 +130,8 @@ def _lookahead(field: ReceptiveField, frames: int) -> int:
     """How far ahead some output of a sequence of so many frames looks, link by link."""
     last = list(range(frames))  # input frame at which the newest part of each frame was heard
     for link in field.chain or (field,):
-        assert link.block == 1
-        newest = [u * link.stride + link.right for u in range(link.total(len(last)))]
+        ends = [u // link.block * link.block + link.block - 1 for u in range(link.total(len(last)))]
+        newest = [end * link.stride + link.right for end in ends]
         last = [last[int(min(s, len(last) - 1))] for s in newest]
     return max(max(0, s - u * field.stride) for u, s in enumerate(last))
 

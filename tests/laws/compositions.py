@@ -9,7 +9,7 @@ from nearfuture import layers
 from nearfuture.layers import StreamingLayer
 from tests.laws.registry import settled
 
-__all__ = ["build", "compositions"]
+__all__ = ["build", "compositions", "hybrids"]
 
 _WIDTHS = st.integers(1, 3)
 _BIASES = st.sampled_from(["", ", bias=False", ", batch_norm=True"])
@@ -25,6 +25,38 @@ def compositions(draw: st.DrawFn, *, streaming: bool = True) -> str:
     """`Serial(…)` of one to four layers, each possibly a residual of more."""
     width = draw(_WIDTHS)
     return draw(_serial(width, same=False, depth=2, streaming=streaming))
+
+
+@st.composite
+def hybrids(draw: st.DrawFn) -> str:
+    """A convolution, a recurrence, attention and a lookahead, in any order."""
+    width = 2
+    few = st.integers(0, 2)
+    parts = [
+        f"Convolution({width}, {width}, left={draw(few)}, right={draw(few)})",
+        f"{draw(st.sampled_from(['RNN', 'GRU', 'LSTM']))}({width}, {width})",
+        draw(_attention(width)),
+        f"Lookahead({width}, {draw(few)})",
+    ]
+    return f"Serial({', '.join(draw(st.permutations(parts)))})"
+
+
+@st.composite
+def _attention(draw: st.DrawFn, width: int) -> str:
+    """Self-attention that streams."""
+    few = st.integers(0, 2)
+    right = f"right={draw(few)}"
+    mask = draw(
+        st.sampled_from(
+            [
+                f"SlidingMask(left={draw(few)}, {right})",
+                f"ChunkedMask(chunk={draw(st.integers(1, 3))}, left_chunks={draw(few)}, {right})",
+            ]
+        )
+    )
+    turned = ["RotaryPositions()"] if width % 2 == 0 else []
+    positions = draw(st.sampled_from(["None", "RelativePositions(distance=2)", *turned]))
+    return f"SelfAttention({width}, 1, mask={mask}, positions={positions})"
 
 
 @st.composite
@@ -45,11 +77,11 @@ def _link(
     draw: st.DrawFn, width: int, *, same: bool, depth: int, streaming: bool
 ) -> tuple[str, int]:
     kinds = ["RNN", "GRU", "LSTM", "Lookahead", "at", "Linear", "Convolution", "Convolution2d"]
-    kinds += ["SequenceBatchNorm", "depthwise"]
+    kinds += ["SequenceBatchNorm", "depthwise", "SelfAttention"]
     kinds += (
         ["LayerNorm", "RMSNorm", "CumulativeLayerNorm"] if width > 1 else []
     )  # of one feature it is constant
-    kinds += [] if streaming else ["Bidirectional"] * 3
+    kinds += [] if streaming else ["Bidirectional"] * 3 + ["unbounded"]
     kinds += ["Residual"] * 2 if depth else []
     kinds += [] if same else ["Stack", "strided", "complete"]
     kind = draw(st.sampled_from(kinds))
@@ -74,6 +106,11 @@ def _link(
         dilation = draw(st.integers(1, 3))
         window = f"left={dilation * draw(st.integers(1, 2))}, dilation={dilation}"
         return f"Convolution({width}, {width}, {window}, groups={width})", width
+    if kind == "SelfAttention":
+        return draw(_attention(width)), width
+    if kind == "unbounded":
+        mask = draw(st.sampled_from(["FullMask()", "CausalMask()"]))
+        return f"SelfAttention({width}, 1, mask={mask})", width
     if kind == "Convolution2d":
         sizes = f"({width}, {out}), bands=1, band_kernel={draw(st.integers(1, 3))}"
         return f"Convolution2d({sizes}, left={draw(few)}, right={draw(few)})", out

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from nearfuture import laws
-from tests.laws.compositions import build, compositions
+from tests.laws.compositions import build, compositions, hybrids
 from tests.laws.registry import ALL
 
 # Shrinking takes minutes: the slow tests do it.
@@ -38,9 +38,15 @@ def test_compositions_with_bidirectional_layers_obey_the_laws(source: str) -> No
     laws.check(build(source), examples=1)
 
 
+@settings(quick, max_examples=2)
+@given(hybrids())
+def test_hybrids_obey_the_laws(source: str) -> None:
+    laws.check(build(source), examples=1)
+
+
 @pytest.mark.slow
 @many
-@given(compositions(), st.integers(1, 10_000))
+@given(compositions() | hybrids(), st.integers(1, 10_000))
 def test_many_compositions_obey_the_laws(source: str, seed: int) -> None:
     laws.check(build(source), seed=seed)
 

@@ -4,6 +4,7 @@ The first law that a layer names is the first that catches it, in the order of t
 in `docs/laws.md` is made from this file by `python -m tests.laws.page --write`.
 """
 
+import copy
 import functools
 from collections.abc import Callable
 
@@ -16,10 +17,14 @@ from nearfuture.budget import ReceptiveField
 from nearfuture.layers import (
     GRU,
     LSTM,
+    AttentionMask,
     Bidirectional,
     Convolution,
     Lookahead,
     Pointwise,
+    RotaryPositions,
+    SelfAttention,
+    SlidingMask,
     State,
     StreamingLayer,
 )
@@ -435,6 +440,77 @@ class PadsTheWrongSide(Convolution):
         frames = F.pad(mask(x, lengths), (0, 0, 0, self.left))
         y = self.slide(frames) if frames.shape[1] > self.left else frames[:, :0]
         return mask(y, lengths), lengths
+
+
+# Attention
+
+
+class Attention(SelfAttention):
+    """Self-attention that looks two frames back and one ahead."""
+
+    def __init__(self, *, mask: AttentionMask | None = None) -> None:
+        super().__init__(2, 1, mask=mask or SlidingMask(left=2, right=1))
+
+
+@caught_by(laws.any_partition, laws.declared_is_measured)
+def attention_mask_off_by_one() -> StreamingLayer:
+    """A causal mask that begins and ends one frame too late."""
+
+    class OffByOne(SlidingMask):
+        def allows(self, query: Tensor, key: Tensor) -> Tensor:
+            return super().allows(query + 1, key)
+
+    return Attention(mask=OffByOne(left=2))
+
+
+@caught_by(laws.any_partition, laws.prefill_then_step)
+class ForgetsOneKeyTooMany(Attention):
+    """Keeps one key less than a frame that is still to come may see."""
+
+    @property
+    def _window(self) -> int:
+        return super()._window - 1
+
+
+@caught_by(laws.any_partition, laws.prefill_then_step)
+class RingOfItsContext(Attention):
+    """A ring of as many keys as one frame sees: a chunk overwrites what its first frames need."""
+
+    def _emit(
+        self, queries: Tensor, keys: Tensor, values: Tensor, wait: Tensor, seen: Tensor
+    ) -> Tensor:
+        chunk = keys.shape[1] - self._window
+        held = seen.clamp(max=self._window + 1 - chunk)
+        return super()._emit(queries, keys, values, wait, held)
+
+
+@caught_by(laws.any_partition, laws.partition_free_state, laws.prefill_then_step)
+class PositionsRestart(Attention):
+    """Counts the positions of its queries and keys from the first frame of each chunk."""
+
+    def _project(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = super()._project(x, lengths)
+        angles = RotaryPositions().angles(0, x.shape[1], self.width, like=x)
+        return self._turn(query, *angles), self._turn(key, *angles), value
+
+
+@caught_by(laws.any_partition, laws.padding_is_ignored)
+class SeesKeysOfPadding(Attention):
+    """Attends to every frame in reach, whether it is one of the sequence or not."""
+
+    def _attend(self, *tensors: Tensor) -> Tensor:
+        *others, exists = tensors
+        return super()._attend(*others, torch.ones_like(exists))
+
+
+@caught_by(laws.any_partition)
+class DropsItsRightContext(Attention):
+    """At the end, what waits is computed without the frames after it."""
+
+    def finish(self, state: State) -> Currency:
+        blind = copy.copy(self)
+        blind.mask = SlidingMask(left=2)
+        return super(DropsItsRightContext, blind).finish(state)
 
 
 # Padding

@@ -152,7 +152,8 @@ class SelfAttention(StreamingLayer):
             key = self._turn(key, *self._angles(first - begin, key))
         at = torch.arange(query.shape[1], device=key.device)[None]
         frame = torch.arange(key.shape[1], device=key.device)[None] + (first - begin)
-        return self._attend(query, key, value, at, frame, frame < lengths[:, None] - begin)
+        exists = frame < lengths[:, None] - begin
+        return self._attend(query, key, value, at, frame, exists)
 
     def start(self, batch_size: int, *, device: Device = None, dtype: DType = None) -> State:
         self._refuse_without_bound()
@@ -185,7 +186,7 @@ class SelfAttention(StreamingLayer):
         emitted = (count - int(self.field.right)).clamp(min=0) // self.block * self.block
         # C frames complete no more blocks than C single ones begin.
         width = -(-x.shape[1] // self.block) * self.block
-        y = self._emit(queries[:, :width], keys, values, wait, seen, lengths)
+        y = self._emit(queries[:, :width], keys, values, wait, seen)
         waiting, wait = drop(queries, count, emitted, self._waiting)
         keys, values = (newest(kept, lengths, self._window) for kept in (keys, values))
         seen = (seen + lengths).clamp(max=self._window)
@@ -196,19 +197,17 @@ class SelfAttention(StreamingLayer):
         waiting, wait, keys, values, seen = flatten(state)
         if self._waiting == 0:
             return self.no_output(waiting)
-        y = self._emit(waiting, keys, values, wait, seen, torch.zeros_like(seen))
+        y = self._emit(waiting, keys, values, wait, seen)
         return mask(y, wait), wait
 
     def _emit(
-        self,
-        queries: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        wait: Tensor,
-        seen: Tensor,
-        lengths: Tensor,
+        self, queries: Tensor, keys: Tensor, values: Tensor, wait: Tensor, seen: Tensor
     ) -> Tensor:
-        """Outputs of the first waiting queries; the window stands before the chunk's own keys."""
+        """Outputs of the first waiting queries; the window stands before the chunk's own keys.
+
+        What lies past a row's frames in the chunk is not seen by a query that is emitted: all that
+        its mask allows has arrived. At the end, nothing lies there.
+        """
         at = torch.arange(queries.shape[1], device=keys.device)[None]
         slot = torch.arange(keys.shape[1], device=keys.device)[None] - self._window
         if isinstance(self.positions, RotaryPositions):
@@ -217,7 +216,7 @@ class SelfAttention(StreamingLayer):
             table = self._angles(-self._waiting, queries, self._waiting + queries.shape[1])
             row = at - wait[:, None] + self._waiting
             queries = self._turn(queries, *(F.embedding(row, part) for part in table))
-        exists = (slot >= -seen[:, None]) & (slot < lengths[:, None])
+        exists = slot >= -seen[:, None]
         y = self._attend(queries, keys, values, at, slot + wait[:, None], exists)
         projected: Tensor = self.output(y)
         return projected

@@ -72,6 +72,8 @@ def test_many_compositions_are_what_they_declare(
         ),
         # A quarter of the sequence is too short for one output.
         ("Serial(Convolution(1, 2, right=1, stride=2, padded=False))", 0, 0),
+        # An operation of the longer run stands where another stood, and has fewer dimensions.
+        ("Serial(Lookahead(1, 0), Bidirectional(GRU(1, 2), merge='sum', share_input=True))", 2, 0),
         # Twice the sequence, and twice that, is shorter than the lookahead.
         ("Serial(Lookahead(2, 30))", 0, 0),
     ],

@@ -446,10 +446,10 @@ class PadsTheWrongSide(Convolution):
 
 
 class Attention(SelfAttention):
-    """Self-attention that looks two frames back and one ahead."""
+    """Self-attention that looks two frames back and two ahead."""
 
     def __init__(self, *, mask: AttentionMask | None = None) -> None:
-        super().__init__(2, 1, mask=mask or SlidingMask(left=2, right=1))
+        super().__init__(2, 1, mask=mask or SlidingMask(left=2, right=2))
 
 
 @caught_by(laws.any_partition, laws.declared_is_measured)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -29,6 +30,7 @@ from nearfuture.layers import (
     with_mask,
 )
 from nearfuture.layers.state import flatten
+from tests.documents import run_python
 from tests.errors import refuses
 
 
@@ -337,3 +339,8 @@ def test_the_error_that_a_stream_cannot_be_names_the_layer() -> None:
         NearfutureError, match=r"SelfAttention\(4, heads=2, mask=FullMask\(\)\) can"
     ):
         TransformerBlock(_attention()).start(1)
+
+
+def test_the_page_about_attention_shows_what_runs() -> None:
+    page = Path(__file__).parents[2] / "docs" / "attention.md"
+    assert len(run_python(page.read_text(encoding="utf-8"), page.name)) == 6

@@ -155,7 +155,13 @@ class TimeAxes:
         source = min(sources, key=lambda source: source.frame)
         time, first = source.time, source.first
         now, was = array.shape[axis], source.array.shape[time.axis]
-        if other is not None and source.resized is not None and other.shape[axis] != now:
+        if (
+            other is not None
+            and source.resized is not None
+            and other.ndim == array.ndim
+            and source.resized.ndim == source.array.ndim  # the longer run may take another path
+            and other.shape[axis] != now
+        ):
             shrunk = was - source.resized.shape[time.axis], now - other.shape[axis]
             rate = time.rate * _ratio(*shrunk)
         else:

@@ -6,10 +6,23 @@ A fault shows in the explicit cases, with few exceptions; the slow tests draw 40
 import pytest
 import torch
 
+from tests.laws.registry import ALL, COMPOSITIONS
+
 DRAWN = 3
 """In float64, which shows that what differs in float32 is rounding."""
 
-# The explicit cases once more in float32.
-dtypes = pytest.mark.parametrize(
-    ("dtype", "examples"), [(torch.float64, DRAWN), (torch.float32, 0)], ids=["f64", "f32"]
+# The explicit cases once more in float32. What is composed rounds as its parts do.
+in_both_dtypes = pytest.mark.parametrize(
+    ("name", "dtype", "examples"),
+    [
+        *(pytest.param(name, torch.float64, DRAWN, id=f"{name}-f64") for name in ALL),
+        *(
+            pytest.param(
+                *(name, torch.float32, 0),
+                id=f"{name}-f32",
+                marks=[pytest.mark.slow] * (name in COMPOSITIONS),
+            )
+            for name in ALL
+        ),
+    ],
 )

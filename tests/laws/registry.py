@@ -46,7 +46,7 @@ def settled(layer: StreamingLayer) -> StreamingLayer:
     return layer
 
 
-STREAMING: dict[str, Callable[[], StreamingLayer]] = {
+LAYERS: dict[str, Callable[[], StreamingLayer]] = {
     # recurrent
     "rnn tanh": lambda: RNN(3, 4),
     "rnn relu": lambda: RNN(3, 4, nonlinearity="relu"),
@@ -126,6 +126,9 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
     "cumulative norm": lambda: CumulativeLayerNorm(3),
     "linear": lambda: Pointwise(nn.Linear(3, 2), 3, 2),
     "linear and relu": lambda: Pointwise(nn.Sequential(nn.Linear(3, 4), nn.ReLU()), 3, 4),
+}
+
+COMPOSITIONS: dict[str, Callable[[], StreamingLayer]] = {
     # shortcuts
     "residual gru": lambda: Residual(GRU(3, 3)),
     "residual lookahead": lambda: Residual(Lookahead(3, 2)),
@@ -144,7 +147,7 @@ STREAMING: dict[str, Callable[[], StreamingLayer]] = {
             Residual(SelfAttention(4, 1, mask=ChunkedMask(chunk=2, left_chunks=1))),
         )
     ),
-    # compositions
+    # chains
     "serial of one": lambda: Serial(GRU(3, 4)),
     "two grus": lambda: Serial(GRU(3, 4), GRU(4, 3)),
     "serial nested": lambda: Serial(Serial(GRU(3, 4), Lookahead(4, 1)), Serial(Lookahead(4, 2))),
@@ -248,4 +251,5 @@ OFFLINE: dict[str, Callable[[], StreamingLayer]] = {
     ),
 }
 
+STREAMING = LAYERS | COMPOSITIONS
 ALL = STREAMING | OFFLINE

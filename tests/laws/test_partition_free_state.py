@@ -1,14 +1,12 @@
 """Law 2: the state after n inputs does not remember how they were cut."""
 
-import pytest
 import torch
 
 from nearfuture import laws
-from tests.laws.cases import dtypes
+from tests.laws.cases import in_both_dtypes
 from tests.laws.registry import ALL
 
 
-@dtypes
-@pytest.mark.parametrize("name", ALL)
+@in_both_dtypes
 def test_state_is_the_same_for_every_cut(name: str, dtype: torch.dtype, examples: int) -> None:
     laws.partition_free_state(ALL[name], dtype=dtype, examples=examples)

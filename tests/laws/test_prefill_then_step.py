@@ -1,14 +1,12 @@
 """Law 3: one long step, then single frames, give what `forward` gives."""
 
-import pytest
 import torch
 
 from nearfuture import laws
-from tests.laws.cases import dtypes
+from tests.laws.cases import in_both_dtypes
 from tests.laws.registry import ALL
 
 
-@dtypes
-@pytest.mark.parametrize("name", ALL)
+@in_both_dtypes
 def test_prefill_then_step_equals_forward(name: str, dtype: torch.dtype, examples: int) -> None:
     laws.prefill_then_step(ALL[name], dtype=dtype, examples=examples)

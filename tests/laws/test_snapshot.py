@@ -1,14 +1,12 @@
 """Law 6: saved, restored and continued is never interrupted."""
 
-import pytest
 import torch
 
 from nearfuture import laws
-from tests.laws.cases import dtypes
+from tests.laws.cases import in_both_dtypes
 from tests.laws.registry import ALL
 
 
-@dtypes
-@pytest.mark.parametrize("name", ALL)
+@in_both_dtypes
 def test_snapshot_round_trip(name: str, dtype: torch.dtype, examples: int) -> None:
     laws.snapshot_round_trip(ALL[name], dtype=dtype, examples=examples)

@@ -13,6 +13,7 @@ import pytest
 from cyclopts import App
 
 from nearfuture.cli import main
+from nearfuture.cli.console import complain
 from nearfuture.cli.results import replaced
 from tests.patience import PATIENCE_S
 
@@ -33,6 +34,15 @@ def command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[byte
 
 def ascii_only(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONIOENCODING": "ascii", "COLUMNS": "100", **more}
+
+
+def test_a_name_cannot_speak_to_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """It may come from an archive or a server of somebody else, and hide what stands before it."""
+    complain("cannot read \x1b]0;title\x07\x1b[2Ka\rb\u202e한글.wav\nno such file")
+    told = capsys.readouterr().err
+    assert told == (
+        "nearfuture: cannot read \\x1b]0;title\\x07\\x1b[2Ka\\x0db\\u202e한글.wav\nno such file\n"
+    )
 
 
 @pytest.mark.parametrize(

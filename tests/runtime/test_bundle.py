@@ -33,6 +33,10 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     path.write_text(json.dumps(values), encoding="utf-8")
 
 
+def latency(values: dict[str, Any], **item: Any) -> None:
+    values["heads"][0]["latency"] = [{"name": "window", **item}]
+
+
 def refused(source: Path, message: str) -> None:
     with pytest.raises(NearfutureError, match=message) as error:
         Bundle.open(source)
@@ -126,12 +130,19 @@ def test_a_newer_schema_asks_for_an_upgrade(folder: Path) -> None:
         (lambda values: values.pop("rate"), "lacks 'rate'"),
         (lambda values: values.update(rate=0), "rate is a positive number"),
         (lambda values: values.update(rate="fast"), "damaged"),
-        (lambda values: values.update(rate=math.inf), "damaged"),
+        (lambda values: values.update(rate=math.inf), "Infinity is no finite number"),
         (lambda values: values.update(symbols=["ab"]), "one character"),
         (lambda values: values.update(symbols=None), "damaged"),
         (lambda values: values.update(kind="psychic"), "psychic"),
         (lambda values: values.update(heads=[]), "has heads"),
         (lambda values: values.update(heads=[{"frames": 0}]), "lacks 'latency'"),
+        (lambda values: latency(values, ms="soon"), "damaged"),
+        (lambda values: latency(values, ms=None), "damaged"),
+        (lambda values: latency(values, ms=10**400), "damaged"),
+        (lambda values: latency(values, ms=-1.0), "from 0, of which none .* not -1 and 0"),
+        (lambda values: latency(values, ms=1.0, early_ms=2.0), "not 1 and 2"),
+        (lambda values: latency(values, ms=1.0, more=2.0), "damaged"),
+        (lambda values: values.update(training={"cer": math.nan}), "NaN is no finite number"),
         (lambda values: values.update(first_quantum_samples=321), "first_quantum_samples"),
         (lambda values: values.update(files=["step.onnx"]), "damaged"),
         (lambda values: values["files"]["step.onnx"].update(bytes=-2), "size from 0, not -2"),
@@ -148,7 +159,13 @@ def test_a_manifest_that_is_wrong(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"{", "not JSON"), (b"\xff", "not JSON"), (b"[" * 100_000, "not JSON"), (b"[]", "no schema")],
+    [
+        (b"{", "not JSON"),
+        (b"\xff", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"[]", "no schema"),
+        (b'{"schema": 1e999}', "not JSON: 1e999 is no finite number"),
+    ],
 )
 def test_a_manifest_that_is_no_manifest(folder: Path, content: bytes, message: str) -> None:
     (folder / "model.json").write_bytes(content)

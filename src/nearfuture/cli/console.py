@@ -10,6 +10,7 @@ import rich.console
 
 from nearfuture.cli.flags import explain
 from nearfuture.error import NearfutureError
+from nearfuture.serving.log import printable
 
 # The signs of tables and messages in ASCII, each as wide as it was.
 _PLAIN = str.maketrans(
@@ -50,8 +51,13 @@ def fit_streams() -> None:
 
 
 def complain(message: str | NearfutureError) -> None:
-    """Print a line on stderr; where that cannot be written either, nothing more can be done."""
+    """Print a message on stderr; where that cannot be written either, nothing more can be done.
+
+    Names of files and what a bundle or a server says of itself may be in it: what would move the
+    cursor or change colours is shown by its code.
+    """
     text = explain(message) if isinstance(message, NearfutureError) else message
+    text = "\n".join(map(printable, text.split("\n")))
     try:
         print(f"nearfuture: {text}", file=sys.stderr, flush=True)
     except OSError:

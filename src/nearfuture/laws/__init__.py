@@ -1,4 +1,4 @@
-"""The laws every layer test, as a test kit: for ours and for yours."""
+"""The laws that every layer obeys, as a test kit: for ours and for yours."""
 
 try:
     import hypothesis  # noqa: F401 (the laws draw their cases with it)

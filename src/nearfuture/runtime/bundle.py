@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import shutil
 import tempfile
 import weakref
@@ -141,10 +142,17 @@ def _read_manifest(folder: Path) -> Manifest:
             f"{MANIFEST} is larger than {MAX_MANIFEST_BYTES} bytes", code="too_large"
         )
     try:
-        values = json.loads(content)
+        values = json.loads(content, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError) as error:
         raise NearfutureError(f"{MANIFEST} is not JSON: {error}", code="damaged") from error
     return Manifest.from_json(values)
+
+
+def _finite(text: str) -> float:
+    """Read a number; NaN and infinity are none of JSON, but Python reads and writes them."""
+    if not math.isfinite(number := float(text)):
+        raise ValueError(f"{text[:20]} is no finite number")
+    return number
 
 
 def _verify(folder: Path, name: str, expected: StoredFile) -> None:

@@ -149,7 +149,7 @@ reads schemas up to 2: upgrade nearfuture
                 raise ValueError(f"{name} is a positive number, not {values[name]!r}")
         heads = {
             int(head["frames"]): Latency(
-                tuple(LatencyItem(**item) for item in head["latency"]), plain["frame_ms"]
+                tuple(_latency_item(**item) for item in head["latency"]), plain["frame_ms"]
             )
             for head in values["heads"]
         }
@@ -169,6 +169,16 @@ reads schemas up to 2: upgrade nearfuture
                 for name, error in values.get("precisions", {}).items()
             },
         )
+
+
+def _latency_item(*, name: Any, ms: Any, early_ms: Any = 0.0) -> LatencyItem:
+    item = LatencyItem(str(name), float(ms), early_ms=float(early_ms))
+    if not 0 <= item.early_ms <= item.ms < math.inf:
+        raise ValueError(
+            f"a latency is a finite number of ms from 0, of which none is early by more than it "
+            f"lasts, not {item.ms:g} and {item.early_ms:g}"
+        )
+    return item
 
 
 def _file_name(name: str) -> str:

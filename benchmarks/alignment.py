@@ -190,6 +190,8 @@ def main() -> None:
     parser.add_argument("--strings", type=int, default=430)
     parser.add_argument("--bundle", default="digits-bidirectional")
     options = parser.parse_args()
+    if options.strings < sum(SPOILT.values()):
+        parser.error(f"--strings: {sum(SPOILT.values())} at least, for so many are spoilt")
     rng = np.random.default_rng(SEED)
     model = load(options.bundle)
     samples, made = recorded(rng, options.strings)

@@ -46,8 +46,8 @@ class Subject:
         self.threads = threads
         self.model = Recognizer(PRESETS[preset]()).train()
         config = self.model.config
-        self.recordings = 0.05 * rng.standard_normal((ROWS, SECONDS * config.rate), np.float32)
-        self.lengths = torch.full((ROWS,), SECONDS * config.rate)
+        self.recordings = 0.05 * rng.standard_normal((ROWS, SECONDS * config.features.rate), np.float32)
+        self.lengths = torch.full((ROWS,), SECONDS * config.features.rate)
         self.targets = rng.integers(1, len(config.symbols), (ROWS, SYMBOLS_A_ROW)).tolist()
         self.optimizer = Optimizer(self.model, OptimizerOptions())
         self.ema = EMA(self.model, 0.999)
@@ -63,7 +63,7 @@ class Subject:
 
     def turn(self, number: int) -> None:
         torch.set_num_threads(self.threads)
-        rate, augmentation = self.model.config.rate, Augmentation()
+        rate, augmentation = self.model.config.features.rate, Augmentation()
         self.timed(
             "data",
             lambda: [

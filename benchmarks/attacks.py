@@ -40,6 +40,7 @@ CLIP = MODELS.parent / "samples" / "flite-rms-3602.flac"
 KEY = {"Authorization": "Bearer secret"}
 AFTERWARDS_S = 3.0
 PATIENCE_S = 120.0
+FLOOD_S = 8.0
 
 
 @dataclass
@@ -249,6 +250,41 @@ def foreign_page(server: Served) -> str:
     return f"stream: {stream}; upload: {rest[:60]}"
 
 
+def flood(server: Served, begin: bytes, piece: bytes, first: bytes = b"") -> str:
+    """Pieces of a request or a message that never ends, for some seconds, unless it is refused."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE_S) as raw:
+        raw.sendall(begin)
+        if b"Upgrade" in begin:
+            raw.recv(10_000)
+        raw.sendall(first)
+        until, sent = time.monotonic() + FLOOD_S, 0
+        while time.monotonic() < until:
+            try:
+                raw.sendall(piece * 10_000)
+            except OSError as error:
+                return f"{type(error).__name__} after {sent} pieces"
+            sent += 10_000
+    return f"{sent} pieces taken"
+
+
+def small_chunks(server: Served) -> str:
+    """A body in chunks of one byte."""
+    head = (
+        b"POST /v1/audio/transcriptions HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
+    return flood(server, head, b"1\r\na\r\n")
+
+
+def empty_fragments(server: Served) -> str:
+    """A message of a websocket in fragments of no bytes."""
+    shake = (
+        b"GET /stream HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    return flood(server, shake, b"\x00\x80" + bytes(4), first=b"\x02\x80" + bytes(4))
+
+
 ATTACKS: dict[str, tuple[Callable[[Served], str], list[str], dict[str, str]]] = {
     "large-header": (large_header, [], {}),
     "odd-rates": (odd_rates, [], {}),
@@ -257,6 +293,8 @@ ATTACKS: dict[str, tuple[Callable[[Served], str], list[str], dict[str, str]]] = 
     "half-open": (half_open, [], {}),
     "without-a-key": (without_a_key, ["--listen", "stream=0"], KEY),
     "foreign-page": (foreign_page, [], {}),
+    "small-chunks": (small_chunks, [], {}),
+    "empty-fragments": (empty_fragments, [], {}),
 }
 
 

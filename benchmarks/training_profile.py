@@ -46,7 +46,9 @@ class Subject:
         self.threads = threads
         self.model = Recognizer(PRESETS[preset]()).train()
         config = self.model.config
-        self.recordings = 0.05 * rng.standard_normal((ROWS, SECONDS * config.features.rate), np.float32)
+        self.recordings = 0.05 * rng.standard_normal(
+            (ROWS, SECONDS * config.features.rate), np.float32
+        )
         self.lengths = torch.full((ROWS,), SECONDS * config.features.rate)
         self.targets = rng.integers(1, len(config.symbols), (ROWS, SYMBOLS_A_ROW)).tolist()
         self.optimizer = Optimizer(self.model, OptimizerOptions())

@@ -26,7 +26,8 @@ if CORPORA.is_dir():
 gc.disable()  # while millions of objects are loaded that stay
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """Let the collector look only at what tests make: not at libraries, over and over."""
     gc.freeze()
     gc.enable()

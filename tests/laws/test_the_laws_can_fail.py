@@ -166,6 +166,15 @@ def test_a_layer_that_declares_a_finite_right_and_refuses_to_stream_is_told_so()
     ]
 
 
+def test_a_layer_whose_past_has_no_bound_may_refuse_to_stream() -> None:
+    layer = Refuses()
+    layer.field = ReceptiveField(left=float("inf"))
+    laws.any_partition(layer)
+    layer.field = ReceptiveField(left=9)
+    with pytest.raises(laws.LawBroken, match=r"but start\(\) refuses to stream"):
+        laws.any_partition(layer)
+
+
 def test_a_layer_that_cannot_stream_and_says_so_with_another_error_is_told_so() -> None:
     layer = Refuses()
     layer.error = RuntimeError("no such thing")

@@ -110,7 +110,7 @@ class SelfAttention(StreamingLayer):
         self.block = self.field.block
 
     def reset_parameters(self) -> None:
-        """As `nn.MultiheadAttention`: Xavier, biases of 0; distances begin equal."""
+        """As `nn.MultiheadAttention`: Xavier, biases of 0; distances begin almost equal."""
         nn.init.xavier_uniform_(self.projection.weight)
         self.output.reset_parameters()
         for part in (self.projection, self.output):

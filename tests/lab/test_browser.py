@@ -119,7 +119,25 @@ def touch_concat_or_sum(page: Tab) -> None:
     expect(times).to_have_count(2)
 
 
+def touch_race(page: Tab) -> None:
+    lanes = page.locator(".lane")
+    expect(page.locator(".lane-track svg")).to_have_count(3)
+    expect(lanes.nth(2).locator(".lane-text")).to_have_text("seven five four two three")
+    time = page.locator(".clock input")
+    time.fill("500")  # of 1000
+    written = [lane.locator(".letter:not(.unwritten)").count() for lane in lanes.all()]
+    assert written[0] >= written[1] > 0
+    assert written[2] == 0
+    time.fill("1000")
+    expect(page.locator(".letter.unwritten")).to_have_count(0)
+    page.locator(".clock button").click()
+    page.wait_for_timeout(600)
+    page.locator(".clock button").click()
+    assert 0 < float(time.input_value()) < 900  # it runs, and not faster than the clock
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
+    "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
     "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,

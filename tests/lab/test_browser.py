@@ -136,11 +136,27 @@ def touch_race(page: Tab) -> None:
     assert 0 < float(time.input_value()) < 900  # it runs, and not faster than the clock
 
 
+def touch_quiz(page: Tab) -> None:
+    cards = page.locator(".questions > li")
+    expect(cards).to_have_count(10)
+    promise = page.locator("[data-question=promise]")
+    promise.locator("input").nth(1).check()  # 8 × 40
+    expect(promise.locator("label.wrong")).to_have_count(1)
+    expect(promise.locator(".bar-value").last).to_have_text("375 ms")
+    cost = page.locator("[data-question=cost]")
+    cost.locator("input").nth(2).check()  # three times
+    expect(cost.locator(".bar-value").last).to_contain_text("3")
+    expect(page.locator(".score strong").first).to_have_text(re.compile("[12]"))
+    page.locator("[data-question=leak] input").first.check()
+    expect(page.locator("[data-question=leak] .ring")).to_have_count(2 * 11)
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
     "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,
+    "quiz": touch_quiz,
 }
 """A line for each page: what its test touches, and what must change."""
 

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from nearfuture.lab.page import Page
-from nearfuture.lab.pages import concat_or_sum, front, row_convolution, the_race, who_looks_at_whom
+from nearfuture.lab.pages import (
+    concat_or_sum,
+    front,
+    quiz,
+    row_convolution,
+    the_race,
+    who_looks_at_whom,
+)
 
 FRONT_PAGE = front.PAGE
 
@@ -12,4 +19,5 @@ PAGES: tuple[Page, ...] = (
     who_looks_at_whom.PAGE,
     concat_or_sum.PAGE,
     row_convolution.PAGE,
+    quiz.PAGE,
 )

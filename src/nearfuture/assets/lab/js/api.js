@@ -26,6 +26,12 @@ export class Api {
     }
   }
 
+  // The answer of an endpoint, whatever else is asked in the meantime.
+  async always(endpoint, parameters = {}) {
+    const response = await this.#ask(endpoint, parameters, undefined, new AbortController());
+    return response.json();
+  }
+
   // The answers of an endpoint that takes its time, one after another.
   async *lines(endpoint, parameters = {}, body = undefined) {
     this.#running.get(endpoint)?.abort();

@@ -2,7 +2,7 @@
 
 import { svg } from "./dom.js";
 
-const [WIDEST, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [640, 260, 36, 40, 12, 12];
+const [WIDEST, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [640, 270, 36, 40, 32, 12];
 
 // Values are in the units of the axes; `tone` is a class of a time; `room` is how wide it may be.
 export function linesChart({ label, x, y, lines, points = [], number, room = WIDEST }) {
@@ -23,7 +23,7 @@ export function linesChart({ label, x, y, lines, points = [], number, room = WID
   }
   picture.append(
     svg("text", { class: "soft", x: WIDTH - RIGHT, y: HEIGHT - 4, "text-anchor": "end" }, x.name),
-    svg("text", { class: "soft", x: LEFT + 4, y: TOP + 4 }, y.name),
+    svg("text", { class: "soft", x: 0, y: 12 }, y.name),
   );
   for (const { name, tone, values } of lines) {
     const d = values.map((value, at) => `${at ? "L" : "M"}${place(x.values[at])},${height(value)}`).join("");

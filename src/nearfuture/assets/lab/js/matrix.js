@@ -73,6 +73,17 @@ export class Matrix {
     );
   }
 
+  // A ring around one input of each output, such as the answer it is to guess.
+  mark(inputOf) {
+    const { cell, edge } = this.#size;
+    this.#cells.forEach((_, output) => {
+      const input = inputOf(output);
+      if (input >= this.#frames) return;
+      const [cx, cy] = [edge + (input + 0.5) * cell, edge + (output + 0.5) * cell];
+      this.element.append(svg("circle", { class: "ring", cx, cy, r: cell / 4.5 }));
+    });
+  }
+
   // Only the inputs that have arrived, and only the outputs that exist by then.
   advance(arrived, exist) {
     const { cell, edge } = this.#size;

@@ -74,7 +74,7 @@ def draw_construction(path: Path) -> None:
             _draw_decisions(above, decisions(schedule))
             _draw_evidence(below, schedule)
         axes[0, 0].set_ylabel("probability of /t/; a /d/ is spoken")
-        axes[1, 0].set_ylabel("evidence\nfor /d/   for /t/")
+        axes[1, 0].set_ylabel("evidence\n← /d/ · /t/ →")
         axes[1, 1].set_xlabel("lookahead τ in frames, and in ms")
         axes[0, 2].legend(*axes[0, 0].get_legend_handles_labels(), loc="upper right", frameon=False)
 

@@ -1,7 +1,7 @@
 """Export the graphs of the lab's figures from the real layers: `python tools/make_lab_graphs.py`.
 
-Every layer reads frames of four values and writes frames of four values, so that any of them can
-stand on any other. With names, only those graphs are made again. `tests/lab/test_graphs.py`
+Every layer reads frames of four values; those that a page stacks write as many, so that any of them
+can stand on any other. With names, only those graphs are made again. `tests/lab/test_graphs.py`
 compares each graph with the layer that is built here.
 """
 
@@ -11,16 +11,19 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from nearfuture.export.graphs.offline import OnnxRecurrence
 from nearfuture.export.graphs.translation import translate
-from nearfuture.layers import GRU, Bidirectional, Lookahead, Recurrent, StreamingLayer
+from nearfuture.layers import GRU, LSTM, RNN, Bidirectional, Lookahead, Recurrent, StreamingLayer
 
 FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "assets" / "lab" / "graphs"
 WIDTH = 4
+STATE = 8
 LOOKAHEADS = range(7)
 
 
@@ -45,21 +48,70 @@ def row_convolution(frames: int) -> StreamingLayer:
     return layer
 
 
-LAYERS: dict[str, Callable[[], StreamingLayer]] = {
+def concatenated() -> StreamingLayer:
+    """A layer whose two directions can be told apart: four values of each."""
+    torch.manual_seed(0)
+    return Bidirectional(GRU(WIDTH, WIDTH))
+
+
+class Terms(nn.Module):
+    """The terms of an RNN's state, beside the state: `x (B, T, D) → (B, T, 4H)`.
+
+    `W_x x_t`, `W_h h_{t-1}`, `b` and `h_t`, from the layer's own weights and outputs.
+    """
+
+    def __init__(self, layer: RNN) -> None:
+        super().__init__()
+        self.rnn = layer
+        self.recurrence: nn.Module = layer
+        self.input_size, self.field = layer.input_size, layer.field
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """All terms of every frame; `b` is the sum of the layer's two biases."""
+        assert self.rnn.bias_ih is not None
+        assert self.rnn.bias_hh is not None
+        h = self.recurrence(x, lengths)[0]
+        before = F.pad(h, (0, 0, 1, 0))[:, :-1]
+        of_x, of_h = F.linear(x, self.rnn.weight_ih), F.linear(before, self.rnn.weight_hh)
+        bias = (self.rnn.bias_ih + self.rnn.bias_hh).expand_as(h)
+        return torch.cat([of_x, of_h, bias, h], dim=-1), lengths
+
+
+def terms(nonlinearity: Literal["tanh", "relu"]) -> Terms:
+    """The terms of an RNN of eight values of state."""
+    torch.manual_seed(1)
+    return Terms(RNN(WIDTH, STATE, nonlinearity=nonlinearity))
+
+
+def cell(kind: Callable[[int, int], Recurrent]) -> Recurrent:
+    """A layer of eight values of state, as in the figures of PyTorch's `nn.RNN(4, 8)`."""
+    torch.manual_seed(1)
+    return kind(WIDTH, STATE)
+
+
+LAYERS: dict[str, Callable[[], StreamingLayer | Terms]] = {
     **{f"gru-{number}": lambda seed=number: gru(seed) for number in (1, 2, 3)},
     **{f"bidirectional-{number}": lambda seed=number: bidirectional(seed) for number in (1, 2, 3)},
     **{f"row-convolution-{tau}": lambda tau=tau: row_convolution(tau) for tau in LOOKAHEADS},
+    "bidirectional-concat": concatenated,
+    "unrolled-tanh": lambda: terms("tanh"),
+    "unrolled-relu": lambda: terms("relu"),
+    "unrolled-gru": lambda: cell(GRU),
+    "unrolled-lstm": lambda: cell(LSTM),
 }
 """A line for each graph: its name, and what builds its layer."""
 
 
 class LayerGraph(nn.Module):
-    """`x (B, T, D), lengths (B,) → y (B, T, D)`, with B and T free."""
+    """`x (B, T, D), lengths (B,) → y (B, T, E)`, with B and T free."""
 
-    def __init__(self, layer: StreamingLayer) -> None:
+    def __init__(self, layer: StreamingLayer | Terms) -> None:
         super().__init__()
-        recurrent = isinstance(layer, Recurrent | Bidirectional)
-        self.layer = OnnxRecurrence(layer) if recurrent else layer
+        self.layer: nn.Module = layer
+        if isinstance(layer, Recurrent | Bidirectional):
+            self.layer = OnnxRecurrence(layer)
+        elif isinstance(layer, Terms):
+            layer.recurrence = OnnxRecurrence(layer.rnn)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         """The layer's output; its lengths are those of the input."""
@@ -67,7 +119,7 @@ class LayerGraph(nn.Module):
         return y
 
 
-def build(name: str) -> StreamingLayer:
+def build(name: str) -> StreamingLayer | Terms:
     """Build the layer of a graph, the same at every call."""
     return LAYERS[name]().eval()
 

@@ -104,6 +104,22 @@ def touch_row_convolution(page: Tab) -> None:
     expect(budget).to_contain_text("1,690")
 
 
+def touch_unrolled(page: Tab) -> None:
+    expect(page.locator(".facts dd").first).to_contain_text("112")
+    expect(page.locator(".facts dd").first).to_contain_text("104")
+    assert page.locator(".step").count() == 8
+    page.locator(".step").nth(1).click()
+    expect(page.locator(".step.chosen")).to_have_count(1)
+    expect(page.locator(".close tbody tr")).to_have_count(8)
+    assert "frame=2" in page.url
+    page.locator(".controls .plain").click()
+    expect(page.locator(".readout")).to_contain_text("aabcdabc")
+    page.locator("#control-text").fill("cab!")
+    expect(page.locator(".step")).to_have_count(3)
+    page.locator(".choice input").nth(2).check(force=True)
+    expect(page.locator(".facts dd").first).to_contain_text("336")
+
+
 def touch_concat_or_sum(page: Tab) -> None:
     times = page.locator(".bar-value")
     expect(times).to_have_count(7)
@@ -151,11 +167,28 @@ def touch_quiz(page: Tab) -> None:
     expect(page.locator("[data-question=leak] .ring")).to_have_count(2 * 11)
 
 
+def touch_padding(page: Tab) -> None:
+    lanes = page.locator(".read-row")
+    assert lanes.nth(0).locator("rect.future.drift").count() == 6
+    expect(page.locator(".readout strong")).to_contain_text("93%")
+    tall = "rects => rects.filter(rect => rect.getAttribute('height') > 0).length"
+    assert lanes.nth(0).locator("rect.future.drift").evaluate_all(tall) == 6
+    assert lanes.nth(1).locator("rect.future.drift").evaluate_all(tall) == 0  # with lengths
+    assert lanes.nth(2).locator("rect.past.drift").evaluate_all(tall) == 8
+    slide(page, "padding", 2)
+    expect(lanes.nth(2).locator("rect.past.drift")).to_have_count(3)
+    slide(page, "padding", 0)
+    expect(lanes.nth(2).locator("rect.past.drift")).to_have_count(1)
+    assert lanes.nth(0).locator("rect.future.drift").evaluate_all(tall) == 0
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
+    "unrolled": touch_unrolled,
     "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,
+    "padding": touch_padding,
     "quiz": touch_quiz,
 }
 """A line for each page: what its test touches, and what must change."""

@@ -1,13 +1,14 @@
 """The graphs of the figures: real layers, exported, run by ONNX Runtime.
 
-`tools/make_lab_graphs.py` exports them; each reads and writes frames of the same width, so that any
-of them can stand on any other.
+`tools/make_lab_graphs.py` exports them; those that a page stacks read and write frames of the same
+width, so that any of them can stand on any other.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -22,7 +23,7 @@ FOLDER = ASSETS / "graphs"
 
 
 class Graph:
-    """A layer as a graph: `x (B, T, D) → y (B, T, D)`, every frame valid.
+    """A layer as a graph: `x (B, T, D) → y (B, T, E)`.
 
     Attributes:
         name: of its file.
@@ -58,10 +59,17 @@ class Graph:
         )
         self.field = ReceptiveField(left=left, right=right, block=declared["block"])
 
-    def __call__(self, x: NDArray[Any]) -> NDArray[np.float32]:
-        """Run the layer on whole sequences."""
-        lengths = np.full(len(x), x.shape[1], np.int64)
-        feed = {"x": np.asarray(x, np.float32), "lengths": lengths}
+    def __call__(
+        self, x: NDArray[Any], *, lengths: Sequence[int] | None = None
+    ) -> NDArray[np.float32]:
+        """Run the layer on whole sequences.
+
+        Args:
+            x: (B, T, D).
+            lengths: the valid frames of each row; all by default.
+        """
+        valid = [x.shape[1]] * len(x) if lengths is None else lengths
+        feed = {"x": np.asarray(x, np.float32), "lengths": np.asarray(valid, np.int64)}
         y: NDArray[np.float32] = self._session.run(None, feed)[0]
         return y
 

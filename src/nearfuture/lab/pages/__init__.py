@@ -6,18 +6,22 @@ from nearfuture.lab.page import Page
 from nearfuture.lab.pages import (
     concat_or_sum,
     front,
+    padding,
     quiz,
     row_convolution,
     the_race,
+    unrolled,
     who_looks_at_whom,
 )
 
 FRONT_PAGE = front.PAGE
 
 PAGES: tuple[Page, ...] = (
+    unrolled.PAGE,
     the_race.PAGE,
     who_looks_at_whom.PAGE,
     concat_or_sum.PAGE,
     row_convolution.PAGE,
+    padding.PAGE,
     quiz.PAGE,
 )

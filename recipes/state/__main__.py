@@ -24,7 +24,7 @@ app = App(name="python -m recipes.state", help="Measure what a recurrent state i
 
 
 @app.default
-def study(*, seeds: int = 5, out: Path = Path("runs/state"), write: bool = False) -> None:
+def study(*, seeds: int = 3, out: Path = Path("runs/state"), write: bool = False) -> None:
     """Measure how long a state shows an input, what its width is not, and how gradients fade.
 
     It takes minutes. After Ctrl-C, the same command goes on where it was.
@@ -55,8 +55,8 @@ def study(*, seeds: int = 5, out: Path = Path("runs/state"), write: bool = False
         parts = {name: markdown(table(results)) for name, table in TABLES.items()}
         parts["provenance"] = (
             f"`{store.about['command']}`, commit {store.about['commit']}, "
-            f"{store.about['processor']}, one thread, {store.seconds / 60:.0f} minutes, "
-            f"{seeds} seeds."
+            f"{store.about['processor']}, one thread, {store.seconds / 60:.0f} minutes "
+            f"of its time, {seeds} seeds."
         )
         fill_page(PAGE, parts)
 
@@ -70,9 +70,9 @@ def measure(store: Store, options: StudyOptions) -> None:
         for name, unit in todo.items():
             progress.update(task, description=name)
             if name not in store:
-                began = time.perf_counter()
+                began = time.process_time()
                 value = unit()
-                store.add(name, value, time.perf_counter() - began)
+                store.add(name, value, time.process_time() - began)
             progress.advance(task)
 
 

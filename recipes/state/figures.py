@@ -12,7 +12,6 @@ import torch
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from recipes.report import mean_over_seeds
 from recipes.state.perturbation import frames_seen
 from recipes.state.results import CELLS_SHOWN, NETWORKS, Results
 from recipes.state.study import DISTANCES, KEPT, SPAN, WITHIN
@@ -92,7 +91,7 @@ def draw_gradients(results: Results, path: Path) -> None:
             ("backward direction", _ORANGE, 1, [each.back for each in measured]),
         ):
             _draw_decades(axes, sign * distances, curves, colour, label)
-        alone = [10**mean for mean, _ in _decades([each.alone for each in measured])]
+        alone = _middle([each.alone for each in measured])
         axes.plot(-distances, alone, color=_BLUE, alpha=0.3, linewidth=6, zorder=1,
                   label="the forward direction alone")  # fmt: skip
         axes.set_title(cell.upper(), fontsize=10.5, color=_INK)
@@ -109,13 +108,13 @@ def draw_recall(results: Results, path: Path) -> None:
     for name, colour, marker in zip(
         NETWORKS, (_BLUE, _ORANGE, _GREEN), ("o", "s", "D"), strict=True
     ):
-        found = [
-            mean_over_seeds([each.right[k] for each in results.recalls[name]]) for k in DISTANCES
-        ]
-        axes.errorbar(DISTANCES, [100 * mean for mean, _ in found],
-                      yerr=[100 * half for _, half in found], color=colour, marker=marker,
-                      markersize=6, linewidth=1.4, elinewidth=1.0, capsize=3,
-                      label=name)  # fmt: skip
+        shares = np.array(
+            [[100 * each.right[k] for k in DISTANCES] for each in results.recalls[name]]
+        )
+        middle = shares.mean(axis=0)
+        spread = [middle - shares.min(axis=0), shares.max(axis=0) - middle]
+        axes.errorbar(DISTANCES, middle, yerr=spread, color=colour, marker=marker, markersize=6,
+                      linewidth=1.4, elinewidth=1.0, capsize=3, label=name)  # fmt: skip
     axes.axhline(25, color=_INK, linewidth=0.8, linestyle=(0, (2, 3)), label="chance")
     axes.set_ylim(0, 104)
     axes.set_xlim(-0.5, DISTANCES[-1] + 0.5)
@@ -126,12 +125,6 @@ def draw_recall(results: Results, path: Path) -> None:
     _finish(figure, axes, path)
 
 
-def _decades(curves: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
-    """The mean and half interval over seeds of the decimal logarithm, at each distance."""
-    logs: NDArray[np.float64] = np.log10(np.maximum(np.asarray(curves), 1e-30))
-    return [mean_over_seeds(column.tolist()) for column in logs.T]
-
-
 def _draw_decades(
     axes: Axes,
     x: Sequence[int] | NDArray[np.int64],
@@ -139,13 +132,18 @@ def _draw_decades(
     colour: str,
     label: str,
 ) -> None:
-    found = _decades(curves)
-    means = np.array([mean for mean, _ in found])
-    halves = np.array([half for _, half in found])
+    """Draw the geometric mean over seeds, and a band from the least to the most."""
+    values = np.maximum(np.asarray(curves), 1e-30)
     axes.set_yscale("log")
-    axes.plot(x, 10**means, color=colour, linewidth=1.6, label=label)
-    axes.fill_between(x, 10 ** (means - halves), 10 ** (means + halves), color=colour,
-                      alpha=0.16, linewidth=0)  # fmt: skip
+    axes.plot(x, _middle(curves), color=colour, linewidth=1.6, label=label)
+    axes.fill_between(x, values.min(axis=0), values.max(axis=0), color=colour, alpha=0.16,
+                      linewidth=0)  # fmt: skip
+
+
+def _middle(curves: Sequence[Sequence[float]]) -> NDArray[np.float64]:
+    logs = np.log10(np.maximum(np.asarray(curves), 1e-30))
+    middle: NDArray[np.float64] = 10 ** logs.mean(axis=0)
+    return middle
 
 
 def _panels(count: int, title: str, *, width: float = 9.2) -> tuple[Figure, list[Axes]]:

@@ -42,7 +42,7 @@ class StudyOptions:
         recall_learning: how they learn to recall one in the middle, at a lower rate.
     """
 
-    seeds: int = 5
+    seeds: int = 3
     hidden_size: int = 32
     widths: tuple[int, ...] = (4, 32, 128)
     learning: LearningOptions = field(default_factory=LearningOptions)
@@ -118,7 +118,7 @@ class Store:
         return name in self._values
 
     def add(self, name: str, value: Memory | Gradients | Recall, seconds: float) -> None:
-        """Keep one measurement, and how long it took."""
+        """Keep one measurement, and the processor's time that it took."""
         self._values[name] = json.loads(json.dumps(dataclasses.asdict(value)))
         self.seconds += seconds
         self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,7 +19,7 @@ from recipes.language_models.training import Point, Score, Trained, TrainingConf
 PROMPT = "\n"
 """Texts begin as a paragraph does."""
 
-_SAMPLES, _SAMPLE_SYMBOLS = 16, 300
+_SAMPLES, _SAMPLE_SYMBOLS = 24, 200
 _FILLED_SYMBOLS = 160
 
 
@@ -165,7 +165,7 @@ def run(
             interrupted=interrupted,
         )
         outcomes.append(_outcome(text, trained, said, config, temperature))
-        if not trained.finished:
+        if not trained.finished or interrupted():
             break
     return outcomes
 

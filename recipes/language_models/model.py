@@ -25,10 +25,10 @@ from nearfuture.layers import (
 Kind = Literal["one_way", "both_ways", "masked", "attention"]
 
 TITLES: dict[Kind, str] = {
-    "one_way": "one way (GRU)",
-    "both_ways": "both ways (leaks)",
-    "masked": "masked (BERT's way)",
-    "attention": "causal attention (GPT's way)",
+    "one_way": "one way",
+    "both_ways": "both ways",
+    "masked": "masked",
+    "attention": "causal attention",
 }
 """What each model is called in tables and figures."""
 

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from nearfuture.error import MissingDependency
 from recipes.language_models.experiment import Anchors, Findings, Outcome
+from recipes.language_models.judge import Quality
 from recipes.language_models.model import TITLES, Kind
 from recipes.language_models.text import Language, Text
 
@@ -36,23 +37,13 @@ def learning_table(found: Findings) -> Table:
     """How each model predicts, and what it can look at; then what counting and nothing achieve."""
     table = _table(
         f"{LANGUAGES[found.text.language]}: what they learn, in nats a symbol",
-        (
-            "model",
-            "weights",
-            "target in sight",
-            "training",
-            "held out",
-            "bits",
-            "right",
-            "at the end",
-        ),
+        ("model", "leaks", "training", "held out", "bits", "right", "at the end"),
     )
     for outcome in found.outcomes:
         trained, dev = outcome.trained, outcome.dev
         table.add_row(
             _title(outcome),
-            f"{trained.model.parameter_count:,}",
-            _in_sight(outcome),
+            _leak(outcome),
             _number(trained.curve[-1].train),
             f"{dev.loss:.3f} ± {1.96 * dev.deviation:.3f}",
             _number(dev.loss / math.log(2)),
@@ -64,7 +55,7 @@ def learning_table(found: Findings) -> Table:
         ("counts of 5 symbols", beside.ngram),
         (f"ln V, V = {beside.symbols}", beside.uniform),
     ):
-        table.add_row(name, "", "", "", _number(loss), _number(loss / math.log(2)), "", "")
+        table.add_row(name, "", "", _number(loss), _number(loss / math.log(2)), "", "")
     return table
 
 
@@ -72,23 +63,20 @@ def writing_table(found: Findings) -> Table:
     """How good what each model writes is; then real text, and its symbols in random order."""
     table = _table(
         f"{LANGUAGES[found.text.language]}: what they write",
-        ("written by", "judged", "judging", "real words"),
+        ("written by", "weights", "judged", "judging", "real words"),
     )
-    beside = found.anchors
-    for name, quality in (
-        *((_title(outcome), outcome.quality) for outcome in found.outcomes),
-        ("real text", beside.real),
-        ("its symbols shuffled", beside.shuffled),
-    ):
-        words = f"{100 * quality.real_words:.0f} %"
-        table.add_row(name, _number(quality.judged), _number(quality.judging), words)
+    for outcome in found.outcomes:
+        weights = f"{outcome.trained.model.parameter_count:,}"
+        table.add_row(_title(outcome), weights, *_quality(outcome.quality))
+    table.add_row("real text", "", *_quality(found.anchors.real))
+    table.add_row("its symbols shuffled", "", *_quality(found.anchors.shuffled))
     return table
 
 
 def _table(title: str, columns: Sequence[str]) -> Table:
     table = Table(title=title)
     for number, column in enumerate(columns):
-        table.add_column(column, justify="left" if number == 0 else "right")
+        table.add_column(column, justify="right" if number else "left", no_wrap=number == 0)
     return table
 
 
@@ -98,10 +86,14 @@ def _title(outcome: Outcome) -> str:
     return TITLES[outcome.kind] + stopped
 
 
-def _in_sight(outcome: Outcome) -> str:
+def _leak(outcome: Outcome) -> str:
     """Where in its input a model sees its target, if it does."""
     offset = outcome.verdict.offset
-    return "no" if offset is None else f"t + {offset}: leak" if offset else "t: leak"
+    return "no" if offset is None else f"at t + {offset}" if offset else "at t"
+
+
+def _quality(found: Quality) -> tuple[str, str, str]:
+    return _number(found.judged), _number(found.judging), f"{100 * found.real_words:.0f} %"
 
 
 def as_data(found: Findings) -> dict[str, Any]:
@@ -192,9 +184,9 @@ def _panel(axes: Axes, outcomes: Sequence[Outcome], beside: Anchors) -> None:
     for outcome in outcomes:
         curve, colour = outcome.trained.curve, COLOURS[outcome.kind]
         steps = [point.step for point in curve]
-        axes.plot(
-            steps, [point.dev for point in curve], color=colour, lw=2, label=TITLES[outcome.kind]
-        )
+        leaks = " (leaks)" if outcome.verdict.offset is not None else ""
+        losses = [point.dev for point in curve]
+        axes.plot(steps, losses, color=colour, lw=2, label=TITLES[outcome.kind] + leaks)
         if outcome.kind == "both_ways":
             last = [math.nan if p.last_loss is None else p.last_loss for p in curve]
             label = "the same, where no future follows"
@@ -211,6 +203,7 @@ def _panel(axes: Axes, outcomes: Sequence[Outcome], beside: Anchors) -> None:
         fontsize=8.5,
     )
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:.0f}")
     axes.set_ylim(0, beside.uniform * 1.12)
     axes.set_xlabel("training steps", color=_INK)
     axes.grid(color=_RULE, lw=0.8)

@@ -43,7 +43,7 @@ def test_one_command_writes_a_table_curves_samples_and_a_page(
     offsets = {kind: found["verdict"]["offset"] for kind, found in results["models"].items()}
     assert offsets == {"one_way": None, "both_ways": 1, "masked": None, "attention": None}
     filled = page.read_text(encoding="utf-8")
-    for said in ("t + 1: leak", "real text", "ln V, V = ", "blanks", "commit"):
+    for said in ("at t + 1", "real text", "ln V, V = ", "blanks", "commit"):
         assert said in filled
     assert page.with_suffix(".svg").read_text(encoding="utf-8").count("<svg") == 1
     assert "Korean: what they write" in capsys.readouterr().out

@@ -1,6 +1,6 @@
 """Language models four ways: one way, both ways (leaks), masked, and causal attention.
 
-`python -m recipes.language_models` trains all of them.
+`python -m recipes.language_models` trains all of them; docs/language-models.md shows the outcome.
 """
 
 from recipes.language_models.generation import Filled, fill, generate, next_log_probs

@@ -165,9 +165,13 @@ def _draw_waiting(axes: Axes, found: Identification) -> None:
     axes.set_title("one onset, more lookahead")
     axes.set_xticks(found.lookaheads, [f"{tau}\n{FINE_MS * (tau + 1)}" for tau in found.lookaheads])
     axes.set_xlabel("lookahead τ in frames of 10 ms, ms heard behind the burst")
-    legend = axes.legend(title="onset of voicing", frameon=False, fontsize=8.5, loc="center right")
-    legend.set_frame_on(True)
-    legend.get_frame().set_linewidth(0)
+    axes.legend(
+        title="onset of voicing",
+        frameon=False,
+        fontsize=8.5,
+        loc="upper right",
+        bbox_to_anchor=(1.0, 0.94),
+    )
 
 
 def draw_letters(found: Sequence[LetterErrors], path: Path) -> None:

@@ -219,8 +219,8 @@ def draw_text(found: Mapping[str, Tagging], path: Path) -> None:
     """Draw the answers word by word, and how right they are by where the evidence stands."""
     with _figure(path, 10.0, 3.7 * len(found)) as figure:
         axes = figure.subplots(len(found), 2, squeeze=False, width_ratios=(3, 2))
-        for (name, tagging), (left, right) in zip(found.items(), axes, strict=True):
-            _draw_arrival(left, name, tagging)
+        for tagging, (left, right) in zip(found.values(), axes, strict=True):
+            _draw_arrival(left, tagging)
             _draw_distances(right, tagging)
 
 
@@ -228,7 +228,7 @@ _KINDS = {"one way": _ORANGE, "lookahead 2": "#e69f00", "lookahead 4": _SKY, "bo
 _MARKERS = {"one way": "o", "lookahead 2": "s", "lookahead 4": "^", "both ways": "D"}
 
 
-def _draw_arrival(axes: Axes, name: str, tagging: Tagging) -> None:
+def _draw_arrival(axes: Axes, tagging: Tagging) -> None:
     first, second = tagging.examples
     start = first.target
     for kind, colour in _KINDS.items():
@@ -256,7 +256,7 @@ def _draw_arrival(axes: Axes, name: str, tagging: Tagging) -> None:
     axes.set_ylim(0, 1)
     senses = tagging.senses
     axes.set_ylabel(f"probability of “{senses[1]}”")
-    axes.set_title(f"{' '.join(first.words[:start])} {name} … word by word")
+    axes.set_title(f"{' '.join(first.words[: start + 1])} … word by word")
     axes.legend(frameon=False, loc="upper left", fontsize=8.5)
 
 
@@ -280,7 +280,7 @@ def _draw_distances(axes: Axes, tagging: Tagging) -> None:
             clip_on=False,
         )
     axes.axhline(50, color=_GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-    axes.set_ylim(30, 101)
+    axes.set_ylim(0, 102)
     axes.set_xticks(distances)
     axes.set_xlabel("words from the word to its evidence (0: it came before)")
     axes.set_ylabel("right answers, %")

@@ -52,7 +52,7 @@ class Letter:
     @property
     def in_word(self) -> str:
         """The letter marked in its word."""
-        return f"{self.word[: self.place]}[{self.letter}]{self.word[self.place + 1 :]}"
+        return f"{self.word[: self.place]}({self.letter}){self.word[self.place + 1 :]}"
 
 
 def heads_of(model: Model, samples: NDArray[np.float32]) -> dict[int, LogProbs]:

@@ -8,6 +8,7 @@ import onnxruntime
 import pytest
 
 import nearfuture
+from nearfuture.audio import read
 from recipes.evidence.construction import LOOKAHEADS, SCHEDULES, decisions
 from recipes.evidence.graphs import write_continuum
 
@@ -37,3 +38,28 @@ def test_the_sounds_are_those_that_the_synthesiser_makes(tmp_path: Path) -> None
     assert sorted(f"vot-{onset:03d}.wav" for onset in about["onsets_ms"]) == sorted(
         path.name for path in (FOLDER / "continuum").glob("*.wav")
     )
+
+
+def test_the_recogniser_turns_around_when_it_hears_the_voice() -> None:
+    model = nearfuture.load(FOLDER / "voicing")
+    about = json.loads((FOLDER / "continuum" / "about.json").read_text("utf-8"))
+    burst = round(about["burst_ms"] / model.manifest.frame_ms)
+
+    def t_by_lookahead(onset: int) -> list[float]:
+        samples = read(FOLDER / "continuum" / f"vot-{onset:03d}.wav").samples
+        parts: list[dict[int, np.ndarray]] = []
+        stream = model.stream(on_log_probs=parts.append)
+        stream.accept(samples)
+        stream.finish()
+        heads = [np.concatenate([part[tau] for part in parts])[burst] for tau in range(7)]
+        return [float(1 / (1 + np.exp(d - t))) for _, d, t in heads]
+
+    early, late = t_by_lookahead(20), t_by_lookahead(70)
+    assert [t > 0.5 for t in early] == [True, True, False, False, False, False, False]
+    assert early[1] > early[0]  # wrong more firmly before it turns around
+    assert min(late[3:]) > 0.99
+    assert early[:2] == pytest.approx(late[:2], abs=0.01)  # the same sound so far
+    assert [
+        model.transcribe(read(FOLDER / "continuum" / f"vot-{onset:03d}.wav")).text
+        for onset in (0, 20, 40, 100)
+    ] == ["d", "d", "t", "t"]

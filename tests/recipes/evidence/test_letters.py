@@ -26,9 +26,9 @@ def test_a_letter_is_late_by_the_frames_between_twin_and_head() -> None:
     heads = {0: said("___o_n_e___"), 4: said("_o_n_e_____")}
     found = letters(3, utterance("one"), heads, said("_o_n_e_____"), VOCABULARY)
     assert [(each.letter, each.in_word, each.utterance) for each in found] == [
-        ("o", "[o]ne", 3),
-        ("n", "o[n]e", 3),
-        ("e", "on[e]", 3),
+        ("o", "(o)ne", 3),
+        ("n", "o(n)e", 3),
+        ("e", "on(e)", 3),
     ]
     assert [each.delay for each in found] == [{0: 2, 4: 0}] * 3
     assert not any(missed for each in found for missed in each.missed.values())
@@ -48,12 +48,12 @@ def test_spaces_divide_words_and_are_no_letters() -> None:
     log_probs = said("_t_w_o_ _o_n_e_")
     found = letters(0, utterance("two one"), {0: log_probs}, log_probs, VOCABULARY)
     assert [each.in_word for each in found] == [
-        "[t]wo",
-        "t[w]o",
-        "tw[o]",
-        "[o]ne",
-        "o[n]e",
-        "on[e]",
+        "(t)wo",
+        "t(w)o",
+        "tw(o)",
+        "(o)ne",
+        "o(n)e",
+        "on(e)",
     ]
 
 

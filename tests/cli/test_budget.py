@@ -41,6 +41,8 @@ def row(text: str, name: str) -> list[str]:
         ("--preset", "deep-speech-2-deployed"),
         ("--preset", "deep-speech-2-research"),
         ("--bidirectional", "--merge", "sum", "--share-input"),
+        ("--preset", "small-conformer", "--budget", "400"),
+        ("--preset", "small-conformer", "--chunk", "0"),
     ],
 )
 def test_tables_fit_the_terminal(capsys: Capture, width: int, arguments: tuple[str, ...]) -> None:
@@ -86,6 +88,37 @@ def test_the_research_model_shares_its_input_weights(capsys: Capture) -> None:
     assert layers["GRU 2 1760 → 1760"] == 3 * (1760 * 1760 * 3 + 1760)
     apart = report(capsys, "--preset", "deep-speech-2-research", "--merge", "concat")
     assert apart["total"]["parameters"] > answer["total"]["parameters"]
+
+
+def test_chunks_wait_for_their_last_frame(capsys: Capture, width: int) -> None:
+    run("--preset", "small-conformer", "--budget", "400")
+    text = capsys.readouterr().out
+    assert "5 × conformer-96 in chunks of 160 ms" in text
+    assert row(text, "block wait (conformer layers)") == ["120"] * 4
+    assert row(text, "worst case") == ["175", "215", "375", "815"]
+    assert "A budget of 400 ms: τ = 5, 375 ms." in text
+    run("--preset", "small-conformer", "--chunk", "0")
+    text = capsys.readouterr().out
+    assert "over the whole utterance" in text
+    assert "it grows with the utterance" in " ".join(text.split())
+    assert row(text, "worst case") == ["end of utterance"]
+
+
+def test_every_size_of_attention_counts(capsys: Capture) -> None:
+    preset = ("--preset", "small-conformer")
+    default = report(capsys, *preset)
+    for arguments in (
+        ("--block", "transformer"),
+        ("--hidden", "64"),
+        ("--layers", "4"),
+        ("--chunk", "2"),
+        ("--chunk", "0"),
+        ("--left-chunks", "2"),
+        ("--right-context", "1"),
+        ("--expansion", "4"),
+        ("--kernel", "5"),
+    ):
+        assert report(capsys, *preset, *arguments) != default, arguments
 
 
 def test_json_says_what_the_tables_say(capsys: Capture) -> None:
@@ -154,6 +187,9 @@ def test_every_size_counts(capsys: Capture) -> None:
         (("--conv", "3,2"), "'3,2'"),
         (("--outputs", "0"), "not 0"),
         (("--bidirectional", "--heads", "4"), "waits for what is already there"),
+        (("--chunk", "4"), "`chunk` is no size of a model with recurrent layers"),
+        (("--preset", "small-conformer", "--cell", "gru"), "`cell` is no size .* attention"),
+        (("--preset", "small-conformer", "--attention-heads", "5"), "multiple of 10"),
     ],
 )
 def test_mistakes_are_named(arguments: tuple[str, ...], message: str) -> None:

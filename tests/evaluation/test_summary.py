@@ -1,9 +1,11 @@
 """Figures against what can be reckoned by hand."""
 
+import dataclasses
 import math
 
 import pytest
 
+from nearfuture.budget import small_conformer
 from nearfuture.decoding import Word
 from nearfuture.evaluation import Evaluation, Hypothesis, Result
 from nearfuture.evaluation.summary import summarise
@@ -86,6 +88,21 @@ def test_delays_are_reckoned_from_the_twin_s_alignment() -> None:
     assert found.twin is not None
     assert (found.twin.emission_ms.p50, found.twin.commit_ms.count) == (0.0, 0)
     assert found.aligned == 2
+
+
+def test_the_last_frame_of_a_chunk_waits_less_than_the_first() -> None:
+    config = small_conformer().replace(heads=(8,))
+    chunked = dataclasses.replace(MANIFEST, architecture=config, heads={8: config.latency(8)})
+    # Frames 4 and 7 are the first and the last of a chunk of four.
+    for frame, waits_ms in ((4, 55 + 320 + 120), (7, 55 + 320)):
+        begins_ms = 40.0 * frame
+        written = word("one", begins_ms + CENTRE_MS, begins_ms + CENTRE_MS + HALF_FRAME_MS)
+        one = result("one", "one", "one", words=(written,), aligned=(word("one", 7.5, 47.5),))
+        (head,) = summarise([one], chunked).heads
+        assert head.commit_ms.p50 == begins_ms + waits_ms - 47.5
+        assert head.first_token_ms.p50 == begins_ms + waits_ms - 7.5
+        assert head.latency is not None
+        assert head.latency.worst_ms == 495
 
 
 def test_the_resampler_delays_what_is_committed_and_nothing_else() -> None:

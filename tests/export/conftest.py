@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from nearfuture.budget import RecognizerConfig, deep_speech_2_deployed
+from nearfuture.budget import RecognizerConfig, deep_speech_2_deployed, small_conformer
 from nearfuture.export import ModelCard, export_bundle
 from nearfuture.layers import SequenceBatchNorm
 from nearfuture.model import Recognizer
@@ -65,3 +65,31 @@ def deep_speech_2_folder(
         return export_bundle(deep_speech_2, folder, card, trainable=True, precisions=OFFERED)
 
     return prepared("deep-speech-2", make, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def attention() -> Recognizer:
+    """A Conformer in chunks of two frames, as small as its large products allow."""
+    torch.manual_seed(0)
+    config = small_conformer(symbols=tuple("abc")).replace(
+        hidden=80,
+        layers=1,
+        attention_heads=2,
+        chunk=2,
+        left_chunks=2,
+        right_context=1,
+        kernel=3,
+        expansion=1,
+        heads=(0, 3),
+    )
+    return Recognizer(config).eval()
+
+
+@pytest.fixture(scope="session")
+def attention_folder(attention: Recognizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its bundle, also in low precision."""
+
+    def make(folder: Path) -> Path:
+        return export_bundle(attention, folder, ModelCard(name="attention"), precisions=OFFERED)
+
+    return prepared("attention", make, tmp_path_factory)

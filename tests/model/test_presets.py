@@ -69,7 +69,7 @@ def test_a_model_costs_and_waits_for_what_its_configuration_says(name: str) -> N
     if config.features.mel_bins is None:
         assert all(p.is_meta for p in model.parameters())
     else:
-        assert expected < (1_500_000 if config.recurrence.bidirectional else 1_000_000)
+        assert expected < (1_500_000 if config.bidirectional else 1_000_000)
 
 
 def test_deep_speech_2_as_deployed() -> None:

@@ -1,5 +1,6 @@
 """The configuration of a recogniser, its latency and its cost, in pure Python."""
 
+from nearfuture.budget.attention import AttentionConfig, Block, attention_cost
 from nearfuture.budget.component import ConvolutionConfig, FeatureConfig, RecurrenceConfig
 from nearfuture.budget.config import RecognizerConfig
 from nearfuture.budget.cost import (
@@ -25,12 +26,15 @@ from nearfuture.budget.presets import (
     deep_speech_2_deployed,
     deep_speech_2_research,
     small,
+    small_conformer,
     tiny,
 )
 
 __all__ = [
     "GATES",
     "PRESETS",
+    "AttentionConfig",
+    "Block",
     "Cell",
     "ConvolutionConfig",
     "Cost",
@@ -43,6 +47,7 @@ __all__ = [
     "RecognizerConfig",
     "RecurrenceConfig",
     "algorithmic_latency",
+    "attention_cost",
     "base",
     "batch_norm_cost",
     "convolution_cost",
@@ -55,5 +60,6 @@ __all__ = [
     "lookahead_cost",
     "recurrent_cost",
     "small",
+    "small_conformer",
     "tiny",
 ]

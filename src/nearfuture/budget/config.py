@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from nearfuture.budget.attention import AttentionConfig
 from nearfuture.budget.check import positive
 from nearfuture.budget.component import ConvolutionConfig, FeatureConfig, RecurrenceConfig
 from nearfuture.budget.cost import (
@@ -40,12 +41,13 @@ class RecognizerConfig:
         stack: consecutive spectra that are read as one frame.
         convolutions: those between the features and the recurrent layers.
         projection: a linear layer below the recurrent layers, to their width.
-        recurrence: the recurrent layers.
+        recurrence: the recurrent layers; None where there is `attention`.
+        attention: self-attention layers in the place of the recurrent ones.
         batch_norm: a batch normalisation above each convolution and on each recurrent layer's input
             projection (Deep Speech 2 §3.2); its shift is their one bias.
         heads: the lookahead τ of each head in frames; empty in a bidirectional model.
         mixing: lookaheads of whole matrices instead of one weight per channel.
-        output_hidden: a linear layer more below the output, as wide as the recurrence.
+        output_hidden: a linear layer more below the output, as wide as the layers.
         dropout: share of a layer's outputs that training drops.
 
     Raises:
@@ -65,7 +67,8 @@ class RecognizerConfig:
     stack: int = 4
     convolutions: tuple[ConvolutionConfig, ...] = ()
     projection: bool = True
-    recurrence: RecurrenceConfig = field(default_factory=RecurrenceConfig)
+    recurrence: RecurrenceConfig | None = field(default_factory=RecurrenceConfig)
+    attention: AttentionConfig | None = None
     batch_norm: bool = False
     heads: tuple[int, ...] = (0, 4, 8, 19)
     mixing: bool = False
@@ -74,7 +77,14 @@ class RecognizerConfig:
 
     def __post_init__(self) -> None:
         positive(stack=self.stack)
-        heads, bidirectional = self.heads, self.recurrence.bidirectional
+        if (self.recurrence is None) == (self.attention is None):
+            raise NearfutureError(
+                "the layers of a model are recurrent or attend: set one of `recurrence` and "
+                "`attention`, and the other to None",
+                code="conflict",
+                parameter="attention",
+            )
+        heads, bidirectional = self.heads, self.bidirectional
         if bidirectional and (heads or self.mixing):
             raise NearfutureError(
                 f"a lookahead of {heads} frames above bidirectional layers waits for what is "
@@ -97,7 +107,9 @@ class RecognizerConfig:
             raise NearfutureError(
                 f"`heads` must be different lookaheads, not {heads}", parameter="heads"
             )
-        if self.batch_norm and self.recurrence.biases != 1:
+        if self.attention is not None:
+            self._check_attention(self.attention)
+        if self.batch_norm and self.recurrence is not None and self.recurrence.biases != 1:
             raise NearfutureError(
                 f"the shift of a batch norm is the one bias of each gate: set `biases=1`, not "
                 f"{self.recurrence.biases}",
@@ -111,6 +123,34 @@ class RecognizerConfig:
                 parameter="dropout",
             )
 
+    def _check_attention(self, attention: AttentionConfig) -> None:
+        if self.batch_norm:
+            raise NearfutureError(
+                "`batch_norm` is about recurrent layers and what is below them; attention layers "
+                "have layer norms: set it to False",
+                code="conflict",
+                parameter="batch_norm",
+            )
+        if not self.projection:
+            raise NearfutureError(
+                f"attention layers read frames of their own width, {attention.hidden}: set "
+                f"`projection=True`",
+                code="conflict",
+                parameter="projection",
+            )
+
+    @property
+    def encoder(self) -> RecurrenceConfig | AttentionConfig:
+        """The layers between the front end and the heads, whichever kind they are."""
+        encoder = self.recurrence or self.attention
+        assert encoder is not None
+        return encoder
+
+    @property
+    def bidirectional(self) -> bool:
+        """Whether the model needs the whole recording before its first output."""
+        return self.encoder.bidirectional
+
     @property
     def frame_ms(self) -> float:
         """The audio that one output stands for, in ms."""
@@ -122,8 +162,10 @@ class RecognizerConfig:
         return self.heads or (None,)
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for a JSON file."""
-        return dataclasses.asdict(self)
+        """Plain values for a JSON file; the kind of layers that the model lacks is left out."""
+        values = dataclasses.asdict(self)
+        del values["attention" if self.attention is None else "recurrence"]
+        return values
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> RecognizerConfig:
@@ -134,32 +176,53 @@ class RecognizerConfig:
                 parameter="symbols",
             )
         parts: dict[str, Any] = dict(values)
+        if "attention" in parts:
+            parts.setdefault("recurrence", None)
         for name, kind in _PARTS.items():
-            if name in parts:
+            if parts.get(name) is not None:
                 parts[name] = _part(kind, parts[name])
         shapes = parts.get("convolutions", ())
         parts["convolutions"] = tuple(_part(ConvolutionConfig, shape) for shape in shapes)
         return _part(cls, parts)
 
     def replace(self, **changes: Any) -> RecognizerConfig:
-        """A copy with other values of some fields: its own, or those of features and recurrence.
+        """A copy with other values of some fields: its own, or those of its features and layers.
+
+        Raises:
+            NearfutureError: for a field that neither has.
 
         >>> RecognizerConfig().replace(rate=16000, hidden=96, heads=(0, 8)).features.rate
         16000
         """
         for name in _PARTS:
-            part = getattr(self, name)
+            part = changes.get(name, getattr(self, name))
+            if part is None:
+                continue
             known = {each.name for each in dataclasses.fields(part)}
             inner = {each: changes.pop(each) for each in known & set(changes)}
-            changes.setdefault(name, dataclasses.replace(part, **inner))
+            if inner:
+                changes[name] = dataclasses.replace(part, **inner)
+        own = {each.name for each in dataclasses.fields(self)}
+        for name in changes.keys() - own:
+            kind = "recurrent" if self.attention is None else "attention"
+            raise NearfutureError(
+                f"`{name}` is no size of a model with {kind} layers",
+                code="conflict",
+                parameter=name,
+            )
         return dataclasses.replace(self, **changes)
 
     def twin(self) -> RecognizerConfig:
         """The bidirectional model of the same width and depth.
 
+        Attention layers see the whole sequence, and their convolutions as much of the future as of
+        the past.
+
         >>> RecognizerConfig().twin().latency(None).worst_ms
         inf
         """
+        if self.attention is not None:
+            return self.replace(heads=(), mixing=False, chunk=None, left_chunks=0, right_context=0)
         return self.replace(
             heads=(), mixing=False, bidirectional=True, merge="sum", share_input=self.batch_norm
         )
@@ -191,9 +254,13 @@ class RecognizerConfig:
             links.append(("stack", stack))
         for number, convolution in enumerate(self.convolutions, start=1):
             links.append((f"convolution {number}", convolution.field))
-        future = math.inf if self.recurrence.bidirectional else 0
-        layers = f"{self.recurrence.cell.upper()} layers"
-        links.append((layers, ReceptiveField(left=math.inf, right=future)))
+        if self.attention is not None:
+            links.append((f"{self.attention.block} layers", self.attention.field))
+        else:
+            assert self.recurrence is not None
+            future = math.inf if self.bidirectional else 0
+            layers = f"{self.recurrence.cell.upper()} layers"
+            links.append((layers, ReceptiveField(left=math.inf, right=future)))
         if lookahead_frames is not None:
             links.append(("lookahead", ReceptiveField(right=lookahead_frames)))
         return links
@@ -230,14 +297,14 @@ class RecognizerConfig:
 
         Parameters are those of the whole model, that is of all heads.
         """
-        features, recurrence = self.features, self.recurrence
+        features, width = self.features, self.encoder.output_size
         runs = self._spectra_per_output
         window = features.window_samples
         spectrum = features_cost(window, features.mel_bins, dft_samples=features.fft_size)
         yield f"features {window} → {features.bins}", spectrum.times(runs)
         runs //= self.stack
         channels, bands = self.stack, features.bins
-        batch_norms = layer_norms = Cost()
+        batch_norms = Cost()
         for number, convolution in enumerate(self.convolutions, start=1):
             below = f"{channels}×{bands}"
             inputs = channels if convolution.band_kernel else channels * bands
@@ -255,20 +322,16 @@ class RecognizerConfig:
             batch_norms += batch_norm_cost(channels)
         size = channels * bands
         if self.projection:
-            yield f"projection {size} → {recurrence.hidden}", linear_cost(size, recurrence.hidden)
-            size = recurrence.hidden
-        width = recurrence.output_size
-        for number in range(1, recurrence.layers + 1):
-            yield f"{recurrence.cell.upper()} {number} {size} → {width}", recurrence.cost(size)
-            layer_norms += layer_norm_cost(size)
-            projections = 1 if recurrence.share_input else 1 + recurrence.bidirectional
-            gates = GATES[recurrence.cell] * recurrence.hidden
-            batch_norms += batch_norm_cost(gates * projections)
-            size = width
-        if self.batch_norm:
-            yield f"batch norm × {len(self.convolutions) + recurrence.layers}", batch_norms
-        if recurrence.layer_norm:
-            yield f"layer norm × {recurrence.layers + 1}", layer_norms + layer_norm_cost(width)
+            hidden = self.encoder.hidden
+            yield f"projection {size} → {hidden}", linear_cost(size, hidden)
+            size = hidden
+        if self.recurrence is not None:
+            yield from self._recurrence_costs(self.recurrence, size, batch_norms)
+        if self.attention is not None:
+            for number in range(1, self.attention.layers + 1):
+                yield f"{self.attention.block} {number}", self.attention.cost()
+            if self.attention.block == "transformer":
+                yield "layer norm", layer_norm_cost(width)
         if lookahead_frames is not None:
             costs = {head: lookahead_cost(width, head, mixing=self.mixing) for head in self.heads}
             stored = sum(cost.parameters for cost in costs.values())
@@ -280,13 +343,34 @@ class RecognizerConfig:
         outputs = len(self.symbols) + 1
         yield f"output {width} → {outputs}", linear_cost(width, outputs)
 
+    def _recurrence_costs(
+        self, recurrence: RecurrenceConfig, size: int, batch_norms: Cost
+    ) -> Iterator[tuple[str, Cost]]:
+        """The layers above `size` values a frame, and the norms of the convolutions below."""
+        width, layer_norms = recurrence.output_size, Cost()
+        for number in range(1, recurrence.layers + 1):
+            yield f"{recurrence.cell.upper()} {number} {size} → {width}", recurrence.cost(size)
+            layer_norms += layer_norm_cost(size)
+            projections = 1 if recurrence.share_input else 1 + recurrence.bidirectional
+            gates = GATES[recurrence.cell] * recurrence.hidden
+            batch_norms += batch_norm_cost(gates * projections)
+            size = width
+        if self.batch_norm:
+            yield f"batch norm × {len(self.convolutions) + recurrence.layers}", batch_norms
+        if recurrence.layer_norm:
+            yield f"layer norm × {recurrence.layers + 1}", layer_norms + layer_norm_cost(width)
+
     @property
     def _spectra_per_output(self) -> int:
         strides = (convolution.stride for convolution in self.convolutions)
         return math.prod((self.stack, *strides))
 
 
-_PARTS = {"features": FeatureConfig, "recurrence": RecurrenceConfig}
+_PARTS = {
+    "features": FeatureConfig,
+    "recurrence": RecurrenceConfig,
+    "attention": AttentionConfig,
+}
 
 
 def _part(kind: type[Part], values: Mapping[str, Any]) -> Part:

@@ -3,12 +3,20 @@
 from collections.abc import Callable
 from typing import Literal
 
+from nearfuture.budget.attention import AttentionConfig
 from nearfuture.budget.component import ConvolutionConfig, FeatureConfig, RecurrenceConfig
 from nearfuture.budget.config import RecognizerConfig
 from nearfuture.budget.cost import Cell
 from nearfuture.text import Vocabulary
 
-Preset = Literal["tiny", "base", "small", "deep-speech-2-research", "deep-speech-2-deployed"]
+Preset = Literal[
+    "tiny",
+    "base",
+    "small",
+    "small-conformer",
+    "deep-speech-2-research",
+    "deep-speech-2-deployed",
+]
 """The names, as commands take them."""
 
 ENGLISH = Vocabulary.english().symbols
@@ -40,6 +48,22 @@ def small(*, symbols: tuple[str, ...] = ENGLISH) -> RecognizerConfig:
     True
     """
     return RecognizerConfig(symbols=symbols)
+
+
+def small_conformer(*, symbols: tuple[str, ...] = ENGLISH) -> RecognizerConfig:
+    """Five causal Conformer blocks in chunks of 160 ms, as large as `small` and as late.
+
+    The first frame of a chunk waits for the three behind it, 120 ms, so that three of its heads
+    keep the budgets of `small`'s with 3 frames of lookahead less.
+
+    >>> [small_conformer().latency(frames).worst_ms for frames in small_conformer().heads]
+    [175.0, 215.0, 375.0, 815.0]
+    >>> [small().latency(frames).worst_ms for frames in small().heads]
+    [55.0, 215.0, 375.0, 815.0]
+    """
+    return RecognizerConfig(
+        symbols=symbols, recurrence=None, attention=AttentionConfig(), heads=(0, 1, 5, 16)
+    )
 
 
 def deep_speech_2_deployed(
@@ -127,6 +151,7 @@ PRESETS: dict[Preset, Callable[..., RecognizerConfig]] = {
     "tiny": tiny,
     "base": base,
     "small": small,
+    "small-conformer": small_conformer,
     "deep-speech-2-research": deep_speech_2_research,
     "deep-speech-2-deployed": deep_speech_2_deployed,
 }

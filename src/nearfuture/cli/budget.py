@@ -11,6 +11,7 @@ from rich.table import Table
 
 from nearfuture.budget import (
     PRESETS,
+    Block,
     Cell,
     ConvolutionConfig,
     Cost,
@@ -44,13 +45,24 @@ class FeatureSizes(TypedDict, total=False):
 
 
 @Parameter(name="*")
+class LayerSizes(TypedDict, total=False):
+    """Sizes that layers of any kind have.
+
+    Args:
+        hidden: Width of each layer.
+        layers: How many layers.
+    """
+
+    hidden: int
+    layers: int
+
+
+@Parameter(name="*")
 class RecurrenceSizes(TypedDict, total=False):
     """Sizes of the recurrent layers.
 
     Args:
         cell: The recurrent cell.
-        hidden: Width of each recurrent state.
-        layers: Recurrent layers.
         biases: Biases per gate: 2 as torch stores them, 1 in the textbooks, 0 to count weights.
         bidirectional: Each layer also runs from the end of the utterance to its start.
         merge: How the outputs of two directions are merged.
@@ -59,13 +71,34 @@ class RecurrenceSizes(TypedDict, total=False):
     """
 
     cell: Cell
-    hidden: int
-    layers: int
     biases: int
     bidirectional: Switch
     merge: Merge
     share_input: Switch
     layer_norm: bool
+
+
+@Parameter(name="*")
+class AttentionSizes(TypedDict, total=False):
+    """Sizes of attention layers, where the preset has them.
+
+    Args:
+        block: What a layer is; a transformer has no kernel.
+        attention_heads: Parts of a frame that attend by themselves.
+        chunk: Frames that are emitted together; 0 for the whole utterance.
+        left_chunks: Chunks of the past that a layer sees.
+        right_context: Frames after its chunk that a layer sees.
+        expansion: Width of the feed-forward networks, as a multiple of `hidden`.
+        kernel: Frames of the convolution in a conformer.
+    """
+
+    block: Block
+    attention_heads: int
+    chunk: int
+    left_chunks: int
+    right_context: int
+    expansion: int
+    kernel: int
 
 
 @Parameter(name="*")
@@ -103,7 +136,9 @@ class Sizes:
     """
 
     features: FeatureSizes | None = None
+    layers: LayerSizes | None = None
     recurrence: RecurrenceSizes | None = None
+    attention: AttentionSizes | None = None
     others: OtherSizes | None = None
     heads: str | None = None
     conv: Annotated[list[str] | None, Parameter(negative="")] = None
@@ -114,14 +149,20 @@ class Sizes:
         """Change what is asked for."""
         changes: dict[str, Any] = {
             **(self.features or {}),
+            **(self.layers or {}),
             **(self.recurrence or {}),
+            **(self.attention or {}),
             **(self.others or {}),
         }
         if "mel_bins" in changes:
             changes["mel_bins"] = changes["mel_bins"] or None
+        if changes.get("chunk") == 0:
+            changes = {"left_chunks": 0, "right_context": 0, **changes, "chunk": None}
+        if changes.get("block") == "transformer":
+            changes.setdefault("kernel", None)
         if self.heads is not None:
             changes["heads"] = _numbers("heads", self.heads)
-        elif changes.get("bidirectional"):
+        elif changes.get("bidirectional") or changes.get("chunk", 1) is None:
             changes["heads"] = ()
         if self.outputs is not None:
             if self.outputs < 1:
@@ -243,15 +284,26 @@ def _convolution(text: str) -> ConvolutionConfig:
 
 
 def _headline(config: RecognizerConfig) -> str:
-    features, recurrence = config.features, config.recurrence
+    features = config.features
     bands = "power spectrum" if features.mel_bins is None else f"{features.mel_bins} mel bands"
-    directions = "bidirectional " if recurrence.bidirectional else ""
     stacked = f", {config.stack} read as one" if config.stack > 1 else ""
     return (
-        f"[bold]{recurrence.layers} × {directions}{recurrence.cell.upper()}-{recurrence.hidden}"
-        f"[/bold] on {features.rate / 1000:g} kHz audio, windows of {features.window_ms:g} ms "
-        f"every {features.hop_ms:g} ms, {bands}{stacked}: a frame is {config.frame_ms:g} ms\n"
+        f"[bold]{_layers(config)}[/bold] on {features.rate / 1000:g} kHz audio, windows of "
+        f"{features.window_ms:g} ms every {features.hop_ms:g} ms, {bands}{stacked}: a frame is "
+        f"{config.frame_ms:g} ms\n"
     )
+
+
+def _layers(config: RecognizerConfig) -> str:
+    recurrence, attention = config.recurrence, config.attention
+    if recurrence is not None:
+        directions = "bidirectional " if recurrence.bidirectional else ""
+        return f"{recurrence.layers} × {directions}{recurrence.cell.upper()}-{recurrence.hidden}"
+    assert attention is not None
+    seen = "over the whole utterance"
+    if attention.chunk is not None:
+        seen = f"in chunks of {attention.chunk * config.frame_ms:g} ms"
+    return f"{attention.layers} × {attention.block}-{attention.hidden} {seen}"
 
 
 def _latency_table(heads: Mapping[int | None, Latency], chosen: int | None) -> Table:
@@ -308,7 +360,7 @@ def _notes(price: Price) -> list[str]:
     if price.chosen is not None:
         worst_ms = _ms(heads[price.chosen].worst_ms)
         notes.append(f"A budget of {price.budget_ms:g} ms: τ = {price.chosen}, {worst_ms} ms.")
-    if config.recurrence.bidirectional:
+    if config.bidirectional:
         lengths = [f"{s} s: {heads[None].within(s * 1000):,.0f} ms" for s in (1, 5, 20)]
         notes.append(f"The latency is the utterance's length ({', '.join(lengths)}).")
     if config.convolutions and config.frame_ms == 40 and 19 in config.heads:
@@ -319,6 +371,11 @@ def _notes(price: Price) -> list[str]:
             f"The 760 ms that is often quoted for Deep Speech 2 is 19 × 40 ms of lookahead alone: "
             f"it leaves out {_ms(front_end_ms)} ms of window and convolutions. (The paper never "
             f"prints it; its own time strides of 2, 1 and 1 make frames of 20 ms.)"
+        )
+    if config.attention is not None and config.bidirectional:
+        notes.append(
+            "Attention to the whole utterance compares every frame with every other, which the "
+            "table leaves out: it grows with the utterance."
         )
     notes.append("Latency is algorithmic: computing comes on top. A multiply-add is 2 FLOPs.")
     if len(heads) > 1:

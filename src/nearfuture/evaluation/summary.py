@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nearfuture.budget import Latency
+from nearfuture.budget import Latency, ReceptiveField
 from nearfuture.decoding import Word
 from nearfuture.error import NearfutureError
 from nearfuture.evaluation.bootstrap import (
@@ -157,7 +157,8 @@ def summarise(results: Sequence[Result], streaming: Manifest, by: By = "utteranc
         characters = [hypothesis.character_errors for hypothesis in hypotheses]
         latency = None if frames is None else streaming.heads[frames]
         compared = [] if frames is None else twins
-        emission, commit, first = _delays(results, hypotheses, latency, streaming)
+        exists_ms = None if frames is None else _OutputTime(streaming, frames)
+        emission, commit, first = _delays(results, hypotheses, exists_ms, streaming)
         retracted = sum(hypothesis.retracted for hypothesis in hypotheses)
         shown = retracted + sum(len(hypothesis.text) for hypothesis in hypotheses)
         revisions = sum(hypothesis.revisions for hypothesis in hypotheses)
@@ -232,7 +233,7 @@ def match_words(reference: Sequence[Word], hypothesis: Sequence[Word]) -> list[t
 def _delays(
     results: Sequence[Result],
     hypotheses: Sequence[Hypothesis],
-    latency: Latency | None,
+    exists_ms: _OutputTime | None,
     streaming: Manifest,
 ) -> tuple[list[float], list[float], list[float]]:
     """Emission delays, commit delays and first-token delays."""
@@ -245,15 +246,35 @@ def _delays(
         pairs = match_words(result.aligned, hypothesis.words)
         delays_ms = [written.end_ms - spoken.end_ms for spoken, written in pairs]
         emission += delays_ms
-        if latency is None:
+        if exists_ms is None:
             continue
-        # From the start of a frame to the moment when its output exists, as the model promises.
-        wait_ms = latency.worst_ms + result.resampler_ms
-        commit += [ms - streaming.centre_ms - streaming.frame_ms / 2 + wait_ms for ms in delays_ms]
+        commit += [
+            exists_ms(written.end_ms - streaming.frame_ms / 2) + result.resampler_ms - spoken.end_ms
+            for spoken, written in pairs
+        ]
         if hypothesis.words:
-            frame_ms = hypothesis.words[0].start_ms - streaming.centre_ms
-            first.append(frame_ms + wait_ms - result.aligned[0].start_ms)
+            written_ms = exists_ms(hypothesis.words[0].start_ms)
+            first.append(written_ms + result.resampler_ms - result.aligned[0].start_ms)
     return emission, commit, first
+
+
+class _OutputTime:
+    """The moment when the output of a frame exists, in ms of the audio at the model's own rate.
+
+    Where frames exist in chunks, the last of a chunk waits less than the first.
+    """
+
+    def __init__(self, streaming: Manifest, frames: int) -> None:
+        self._manifest = streaming
+        self._field = ReceptiveField()
+        for _, link in streaming.architecture.links(frames):
+            self._field = self._field.then(link)
+
+    def __call__(self, centre_ms: float) -> float:
+        """Return the moment for the frame whose window has its centre there."""
+        manifest = self._manifest
+        t = round((centre_ms - manifest.centre_ms) / manifest.frame_ms)
+        return self._field.needed(t) * 1000 / manifest.rate
 
 
 def _replace_infinite(value: Any) -> Any:

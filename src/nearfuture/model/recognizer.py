@@ -9,6 +9,11 @@ backward direction has read the whole future. Deep Speech 2 is the same without 
 shortcuts and projection, and with batch norms:
 
     PCM ─ log spectrum ─ convolutions ─ K × GRU over B(W x) ─ Lookahead τ ─ output
+
+With attention, Transformer or Conformer blocks stand in the place of the recurrent layers. They
+emit a chunk at once, which the heads above them pass on:
+
+    PCM ─ log-mel ─ stack ─ project ─ K × block of chunked attention ─ Lookahead τ ─ output
 """
 
 from __future__ import annotations
@@ -20,24 +25,37 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from nearfuture.budget import Cell, FeatureConfig, RecognizerConfig
+from nearfuture.budget import (
+    AttentionConfig,
+    Cell,
+    FeatureConfig,
+    RecognizerConfig,
+    RecurrenceConfig,
+)
 from nearfuture.error import NearfutureError
 from nearfuture.layers import (
     GRU,
     LSTM,
     RNN,
+    AttentionMask,
     Bidirectional,
+    ChunkedMask,
+    ConformerBlock,
     Convolution,
     Convolution2d,
+    FullMask,
     LayerNorm,
     Lookahead,
     Pointwise,
     Recurrent,
     Residual,
+    RotaryPositions,
+    SelfAttention,
     SequenceBatchNorm,
     Serial,
     Stack,
     StreamingLayer,
+    TransformerBlock,
 )
 from nearfuture.layers.cell import CLIP
 from nearfuture.model.features import LogMel, LogSpectrum
@@ -75,13 +93,10 @@ class Recognizer(nn.Module):
         _check_buildable(config)
         self.config = config
         self.vocabulary = Vocabulary(config.symbols)
-        recurrence = config.recurrence
         self.features = _features(config.features)
         below = _front(config, self.features.output_size)
-        size, width = below[-1].output_size, recurrence.output_size
-        blocks = [_block(config, width if i else size) for i in range(recurrence.layers)]
-        above = [LayerNorm(width)] if recurrence.layer_norm else []
-        self.encoder = Serial(*below, *blocks, *above)
+        width = config.encoder.output_size
+        self.encoder = Serial(*below, *_layers(config, below[-1].output_size))
         self.lookahead = Lookahead(width, config.heads) if config.heads else None
         symbols = len(self.vocabulary)
         hidden = [nn.Linear(width, width), nn.SiLU(), nn.Dropout(config.dropout)]
@@ -114,7 +129,7 @@ def _check_buildable(config: RecognizerConfig) -> None:
             code="unsupported",
             parameter="mixing",
         )
-    if config.recurrence.biases == 1 and not config.batch_norm:
+    if config.recurrence is not None and config.recurrence.biases == 1 and not config.batch_norm:
         raise NearfutureError(
             "a recurrent layer has two biases per gate or none, unless `batch_norm=True`: "
             "`biases=1` can only be priced",
@@ -132,7 +147,7 @@ def _features(config: FeatureConfig) -> LogMel | LogSpectrum:
 
 
 def _front(config: RecognizerConfig, bands: int) -> list[StreamingLayer]:
-    """The layers between the features and the recurrent layers."""
+    """The layers between the features and the recurrent or attention layers."""
     layers: list[StreamingLayer] = []
     if config.stack > 1 or not config.convolutions:
         layers.append(Stack(bands, config.stack))
@@ -163,14 +178,50 @@ def _front(config: RecognizerConfig, bands: int) -> list[StreamingLayer]:
             layers.append(SequenceBatchNorm(size, bands=bands))
         layers.append(Pointwise(nn.Hardtanh(0.0, CLIP), size))
     if config.projection:
-        width = config.recurrence.hidden
+        width = config.encoder.hidden
         layers.append(Pointwise(nn.Linear(size, width), size, width))
     return layers
 
 
-def _block(config: RecognizerConfig, size: int) -> StreamingLayer:
+def _layers(config: RecognizerConfig, size: int) -> list[StreamingLayer]:
+    """The recurrent or attention layers above a front end of `size` features."""
+    if config.attention is not None:
+        shape = config.attention
+        blocks = [_attention_block(shape, config.dropout) for _ in range(shape.layers)]
+        # A Conformer block ends with a norm of its own.
+        return [*blocks, *([LayerNorm(shape.hidden)] if shape.block == "transformer" else [])]
+    assert config.recurrence is not None
+    recurrence, width = config.recurrence, config.recurrence.output_size
+    return [
+        *(_block(config, recurrence, width if i else size) for i in range(recurrence.layers)),
+        *([LayerNorm(width)] if recurrence.layer_norm else []),
+    ]
+
+
+def _attention_block(shape: AttentionConfig, dropout: float) -> StreamingLayer:
+    """A block of self-attention, which streams unless it sees the whole sequence."""
+    mask: AttentionMask = FullMask()
+    if shape.chunk is not None:
+        mask = ChunkedMask(
+            chunk=shape.chunk, left_chunks=shape.left_chunks, right=shape.right_context
+        )
+    attention = SelfAttention(
+        shape.hidden, shape.attention_heads, mask=mask, positions=RotaryPositions()
+    )
+    wide = shape.expansion * shape.hidden
+    if shape.kernel is None:
+        return TransformerBlock(attention, hidden=wide, dropout=dropout)
+    return ConformerBlock(
+        attention,
+        left=int(shape.convolved.left),
+        right=int(shape.convolved.right),
+        hidden=wide,
+        dropout=dropout,
+    )
+
+
+def _block(config: RecognizerConfig, shape: RecurrenceConfig, size: int) -> StreamingLayer:
     """A recurrent layer that reads `size` features, with the norm and the shortcut around it."""
-    shape = config.recurrence
     cell = _CELLS[shape.cell](
         size, shape.hidden, bias=shape.biases > 0, batch_norm=config.batch_norm
     )

@@ -62,7 +62,8 @@ class Manifest:
         rate: samples per second of the audio that it takes.
         frame_ms: from one output frame to the next.
         centre_ms: from the start of the audio to the centre of the window of frame 0.
-        quantum_samples: samples that make one more frame possible; 0 for a bidirectional model.
+        quantum_samples: samples that make one more frame possible, or one more chunk of frames
+            that exist together; 0 for a bidirectional model.
         first_quantum_samples: samples of the first step of a stream, so that every later quantum
             ends exactly where a frame becomes possible.
         heads: the algorithmic latency of every lookahead, at the model's own rate.

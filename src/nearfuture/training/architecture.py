@@ -44,14 +44,14 @@ def architectures(
     else:
         config = PRESETS[options.preset or "small"](symbols=symbols)
         config = config if options.rate is None else config.replace(rate=options.rate)
-        if STREAMING in names and config.recurrence.bidirectional:
+        if STREAMING in names and config.bidirectional:
             raise NearfutureError(
                 f"`preset={options.preset}` is bidirectional and cannot stream; choose "
                 f"`preset=deep-speech-2-deployed` or `models=bidirectional`",
                 code="unsupported",
                 parameter="preset",
             )
-        if options.heads is not None and not config.recurrence.bidirectional:
+        if options.heads is not None and not config.bidirectional:
             config = config.replace(heads=options.heads)
     distillation = training.distillation
     if STREAMING not in names and (

@@ -165,7 +165,7 @@ def _trainer(
 ) -> Trainer:
     """Build a model and its trainer, which may have been interrupted before."""
     teacher = None
-    if config.recurrence.bidirectional:
+    if config.bidirectional:
         options = dataclasses.replace(options, distillation=DistillationOptions(distill=0.0))
     elif options.distillation.weight:
         teacher, _ = load_model(folder.parent / BIDIRECTIONAL / BEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 
 import onnx
 import torch
@@ -34,17 +35,27 @@ def recognizer_graphs(model: Recognizer) -> dict[str, onnx.ModelProto]:
 def quantum_samples(model: Recognizer) -> tuple[int, int]:
     """Return the samples of a quantum and of the first one; (0, 0) for a bidirectional model.
 
-    A quantum makes exactly one more frame possible. The first is the remainder of the first
-    frame's window after whole quanta, so that every later quantum ends where a frame appears.
+    A quantum makes exactly one more frame possible, or one more chunk of frames where attention
+    emits them together. The first is the remainder of what the first frame needs after whole
+    quanta, so that every later quantum ends where a frame or a chunk appears.
 
-    >>> from nearfuture.budget import tiny
+    >>> from nearfuture.budget import small_conformer, tiny
     >>> quantum_samples(Recognizer(tiny()))
     (320, 120)
+    >>> quantum_samples(Recognizer(small_conformer()))
+    (1280, 120)
     """
     if model.lookahead is None:
         return 0, 0
     field = model.at(min(model.config.heads)).field
-    return field.stride, int(field.needed(0)) % field.stride or field.stride
+    quantum = field.stride * _frames_together(model)
+    return quantum, int(field.needed(0)) % quantum or quantum
+
+
+def _frames_together(model: Recognizer) -> int:
+    """The frames that appear at once: those of a chunk of attention, and 1 without any."""
+    field = model.encoder.field
+    return math.lcm(*(link.block for link in field.chain or (field,)))
 
 
 def _streaming(model: Recognizer, quantum: int, first: int) -> dict[str, onnx.ModelProto]:
@@ -69,20 +80,20 @@ def _streaming(model: Recognizer, quantum: int, first: int) -> dict[str, onnx.Mo
         "lengths": (torch.full((_EXAMPLE_ROWS,), quantum), batch),
     }
     outputs = [*emitted, *(f"{leaf.name}.next" for leaf in leaves)]
-    _check_one_frame(step, quantum)
+    _check_slots(step, quantum, _frames_together(model))
     return {
         "step.onnx": translate(step, chunk | state, outputs, metadata),
         "finish.onnx": translate(FinishGraph(model), state, emitted, metadata),
     }
 
 
-def _check_one_frame(step: StepGraph, quantum: int) -> None:
+def _check_slots(step: StepGraph, quantum: int, frames: int) -> None:
     outputs = step(torch.zeros(1, quantum, 1), torch.tensor([quantum]), *step.start(1))
     slots = outputs[0].shape[1]
-    if slots != 1:
+    if slots != frames:
         raise NearfutureError(
-            f"one quantum of {quantum} samples has {slots} slots for frames instead of 1: the "
-            f"cells would run that often",
+            f"one quantum of {quantum} samples has {slots} slots for frames instead of {frames}: "
+            f"the layers would run that often",
             code="internal",
         )
 

@@ -47,7 +47,8 @@ def activation_ranges(
     keys: dict[tuple[str, str], str] = {}
     ranges: dict[str, float] = {}
     bounded: set[str] = set()
-    gated = bundle.manifest.architecture.recurrence.cell in _GATED
+    recurrence = bundle.manifest.architecture.recurrence
+    gated = recurrence is not None and recurrence.cell in _GATED
     for name, model in graphs.items():
         unit = unit_values(model.graph) if gated else set()
         for operation in quantizable(model.graph, "int8"):

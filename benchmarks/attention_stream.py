@@ -78,9 +78,9 @@ def measure(minutes: float, blocks: int) -> dict[str, float]:
     total = int(minutes * 60_000 / FRAME_MS)
     for _ in range(2 * window // chunk):  # the window is full, the allocator warm
         step()
-    before = resident_mib()
     start_ms = median_ms(SAMPLE, step)
     again_ms = median_ms(SAMPLE // 4, again)
+    before = resident_mib()
     begin = time.process_time()
     steps = (total - fed) // chunk - SAMPLE
     for _ in track(range(steps), description="streaming"):

@@ -19,7 +19,21 @@ from torch.nn import functional as F
 
 from nearfuture.export.graphs.offline import OnnxRecurrence
 from nearfuture.export.graphs.translation import translate
-from nearfuture.layers import GRU, LSTM, RNN, Bidirectional, Lookahead, Recurrent, StreamingLayer
+from nearfuture.layers import (
+    GRU,
+    LSTM,
+    RNN,
+    AttentionMask,
+    Bidirectional,
+    CausalMask,
+    ChunkedMask,
+    FullMask,
+    Lookahead,
+    Recurrent,
+    SelfAttention,
+    SlidingMask,
+    StreamingLayer,
+)
 
 FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "assets" / "lab" / "graphs"
 WIDTH = 4
@@ -89,9 +103,28 @@ def cell(kind: Callable[[int, int], Recurrent]) -> Recurrent:
     return kind(WIDTH, STATE)
 
 
+MASKS: dict[str, AttentionMask] = {
+    "causal": CausalMask(),
+    "full": FullMask(),
+    "sliding": SlidingMask(left=4, right=1),
+    "chunked": ChunkedMask(chunk=4, left_chunks=1),
+}
+
+
+def attention(mask: str, seed: int) -> StreamingLayer:
+    """A layer that looks wherever its mask lets it."""
+    torch.manual_seed(seed)
+    return SelfAttention(WIDTH, heads=2, mask=MASKS[mask])
+
+
 LAYERS: dict[str, Callable[[], StreamingLayer | Terms]] = {
     **{f"gru-{number}": lambda seed=number: gru(seed) for number in (1, 2, 3)},
     **{f"bidirectional-{number}": lambda seed=number: bidirectional(seed) for number in (1, 2, 3)},
+    **{
+        f"{mask}-attention-{number}": lambda mask=mask, seed=number: attention(mask, seed)
+        for mask in MASKS
+        for number in (1, 2, 3)
+    },
     **{f"row-convolution-{tau}": lambda tau=tau: row_convolution(tau) for tau in LOOKAHEADS},
     "bidirectional-concat": concatenated,
     "unrolled-tanh": lambda: terms("tanh"),

@@ -1,7 +1,7 @@
 """The lab's server: who may ask, what a browser may load, and how an endpoint refuses."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import pytest
 from starlette.testclient import TestClient
@@ -148,3 +148,19 @@ def test_the_matrix_is_that_of_the_facts() -> None:
     assert who_looks_at_whom.matrix("row-convolution", tau=2, layers=3)["lookahead"] == 6
     assert who_looks_at_whom.matrix("bidirectional")["measured"].all()
     assert who_looks_at_whom.matrix("unidirectional", layers=3)["lookahead"] == 0
+
+
+@pytest.mark.parametrize("family", get_args(who_looks_at_whom.Family))
+@pytest.mark.parametrize("layers", [1, 2])
+def test_every_family_depends_on_what_it_declares(family: Any, layers: int) -> None:
+    found = who_looks_at_whom.matrix(family, layers=layers)
+    assert found["agree"]
+    ways = found["ways"]
+    seen = [[way is not None for way in row] for row in ways]
+    assert seen == found["measured"].tolist()
+
+
+def test_chunks_come_together() -> None:
+    found = who_looks_at_whom.matrix("chunked-attention")
+    assert found["emitted"] == [4 * (n // 4) for n in range(17)]
+    assert found["measured"][5].nonzero()[0].tolist() == list(range(8))

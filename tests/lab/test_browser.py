@@ -82,6 +82,10 @@ def touch_matrix(page: Tab) -> None:
     expect(page.locator(".matrix rect.future")).to_have_count(0)
     page.locator("input[value=bidirectional]").check(force=True)
     expect(page.locator(".matrix rect.future")).to_have_count(16 * 15 // 2)
+    page.locator("input[value=chunked-attention]").check(force=True)
+    expect(page.locator(".matrix rect.future")).to_have_count(4 * (3 + 2 + 1))
+    page.locator("input[value=full-attention]").check(force=True)
+    expect(page.locator(".matrix rect.future")).to_have_count(16 * 15 // 2)
     page.locator(".matrix").focus()
     page.keyboard.press("ArrowUp")
     assert "output=6" in page.url

@@ -30,7 +30,15 @@ from nearfuture.lab.page import Page
 FRAMES = 16
 FRAME_MS = 40
 
-Family = Literal["unidirectional", "row-convolution", "bidirectional"]
+Family = Literal[
+    "unidirectional",
+    "row-convolution",
+    "bidirectional",
+    "causal-attention",
+    "sliding-attention",
+    "chunked-attention",
+    "full-attention",
+]
 
 
 def stack_of(family: Family, tau: int, layers: int) -> list[Graph]:
@@ -39,7 +47,7 @@ def stack_of(family: Family, tau: int, layers: int) -> list[Graph]:
     if family == "row-convolution":
         pairs = [(f"gru-{number}", f"row-convolution-{tau}") for number in numbers]
         return [open_graph(name) for pair in pairs for name in pair]
-    name = {"unidirectional": "gru", "bidirectional": "bidirectional"}[family]
+    name = {"unidirectional": "gru"}.get(family, family)
     return [open_graph(f"{name}-{number}") for number in numbers]
 
 

@@ -144,9 +144,12 @@ class SelfAttention(StreamingLayer):
         self, query: Tensor, key: Tensor, value: Tensor, lengths: Tensor, begin: int, end: int
     ) -> Tensor:
         """Queries `begin … end`, a whole number of blocks from the first; frames count from it."""
-        first = int(max(0, begin - self.field.left))
-        last = int(min(key.shape[1], end + self.block - 1 + self.field.right))
-        query, key, value = query[:, begin:end], key[:, first:last], value[:, first:last]
+        first = 0
+        # What is whole is left as it is: to cut it would fix the number of frames in an export.
+        if begin or end != key.shape[1]:
+            first = int(max(0, begin - self.field.left))
+            last = int(min(key.shape[1], end + self.block - 1 + self.field.right))
+            query, key, value = query[:, begin:end], key[:, first:last], value[:, first:last]
         if isinstance(self.positions, RotaryPositions):
             query = self._turn(query, *self._angles(0, query))
             key = self._turn(key, *self._angles(first - begin, key))

@@ -15,7 +15,6 @@ export function defaults({ matrix }) {
   };
 }
 
-const FAMILIES = ["unidirectional", "row-convolution", "bidirectional"];
 const MODEL = ["family", "tau", "layers"];
 
 export async function show(lab) {
@@ -23,7 +22,7 @@ export async function show(lab) {
   const limits = parameters.matrix;
   controls.choice("family", {
     label: t("family"),
-    options: FAMILIES.map((family) => [family, t(family)]),
+    options: limits.family.choices.map((family) => [family, t(family)]),
   });
   const tau = controls.slider("tau", {
     label: t("tau"),
@@ -123,7 +122,9 @@ function explain(t, found, way, output, input) {
     const at = found.layers.length - layer;
     const ahead = way[at] - way[at - 1];
     const name = t(`layer-${found.layers[layer]}`, { number: layerNumber(found, layer) });
-    const kind = ahead === 0 ? "same" : ahead < 0 ? "carried" : `ahead-${found.layers[layer]}`;
+    const attention = found.layers[layer].endsWith("-attention");
+    const back = attention ? "back-attention" : "carried";
+    const kind = ahead === 0 ? "same" : ahead < 0 ? back : `ahead-${found.layers[layer]}`;
     steps.unshift(t(kind, { layer: name, n: Math.abs(ahead) }));
   }
   return `${where} ${steps.join(" ")}`;
@@ -136,9 +137,9 @@ function layerNumber(found, layer) {
 // The layers unrolled over time, inputs below; the way of the chosen cell through them.
 function drawWay(t, found, way, output, input) {
   const levels = found.layers.length + 1;
-  const [column, line] = [20, levels > 5 ? 30 : 40];
-  const [width, height] = [found.frames * column, levels * line];
-  const x = (frame) => (frame + 0.5) * column;
+  const [left, column, line] = [22, 24, levels > 5 ? 32 : 44];
+  const [width, height] = [left + found.frames * column, levels * line];
+  const x = (frame) => left + (frame + 0.5) * column;
   const y = (level) => height - (level + 0.5) * line;
   const picture = svg("svg", {
     viewBox: `0 0 ${width} ${height}`,
@@ -147,6 +148,8 @@ function drawWay(t, found, way, output, input) {
     "aria-label": t("way-label"),
   });
   for (let level = 0; level < levels; level++) {
+    const name = level === 0 ? "x" : level === levels - 1 ? "y" : "h";
+    picture.append(svg("text", { class: "math soft", x: 4, y: y(level) + 5 }, name));
     for (let frame = 0; frame < found.frames; frame++) {
       picture.append(svg("circle", { class: "node", cx: x(frame), cy: y(level), r: 3 }));
     }
@@ -157,7 +160,7 @@ function drawWay(t, found, way, output, input) {
       const ahead = way[at + 1] - way[at];
       const time = ahead === 0 ? "present" : ahead < 0 ? "past" : "future";
       // Along the upper layer where a state is carried, straight where a window reaches.
-      const reaches = found.layers[below] === "row-convolution";
+      const reaches = /row-convolution|attention/.test(found.layers[below]);
       const bend = reaches ? "" : `L${x(way[at + 1])},${y(above)}`;
       const d = `M${x(way[at + 1])},${y(below)}${bend}L${x(way[at])},${y(above)}`;
       picture.append(svg("path", { class: `edge edge-${time}`, d }));

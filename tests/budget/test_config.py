@@ -1,11 +1,21 @@
 """The sizes of a whole recogniser, against the recogniser itself."""
 
+import json
 import math
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from nearfuture.budget import ConvolutionConfig, RecognizerConfig, deep_speech_2_deployed
+from nearfuture.budget import (
+    PRESETS,
+    ConvolutionConfig,
+    Preset,
+    RecognizerConfig,
+    deep_speech_2_deployed,
+)
+from nearfuture.error import NearfutureError
 from tests.errors import refuses
 from tests.recognizers import recognizer_config
 
@@ -62,6 +72,7 @@ def test_a_convolution_over_time_reads_all_bands() -> None:
         ({"rate": 11025, "window_ms": 24.9433107}, "invalid", "hop_ms", "9.97732426"),
         ({"hidden": 0}, "out_of_range", "hidden", "not 0"),
         ({"mel_bins": 0}, "out_of_range", "mel_bins", "not 0"),
+        ({"floor": 0.0}, "out_of_range", "floor", "not 0"),
         ({"stack": 0}, "out_of_range", "stack", "not 0"),
         ({"cell": "elman"}, "invalid", "cell", "rnn, gru, lstm"),
         ({"biases": 3}, "out_of_range", "biases", "not 3"),
@@ -92,3 +103,53 @@ def test_impossible_convolutions_are_refused(
 ) -> None:
     with refuses(code, parameter):
         ConvolutionConfig(**fields)
+
+
+_NONSENSE: tuple[Any, ...] = (
+    "x", -1, 10**30, 1.5, math.nan, math.inf, [1.5], [[]], {}, {"a": 1}, True, None, "",
+)  # fmt: skip
+
+
+def _places(values: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if place:
+        yield place
+    if isinstance(values, dict | list):
+        for key in values if isinstance(values, dict) else range(len(values[:1])):
+            yield from _places(values[key], (*place, key))
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_any_value_at_any_place_of_a_configuration_fits_its_field_or_is_refused(
+    preset: Preset,
+) -> None:
+    written = json.dumps(PRESETS[preset]().to_json())
+    for place in _places(json.loads(written)):
+        for nonsense in _NONSENSE:
+            values = inner = json.loads(written)
+            for key in place[:-1]:
+                inner = inner[key]
+            inner[place[-1]] = nonsense
+            try:
+                config = RecognizerConfig.from_json(values)
+            except NearfutureError:
+                continue
+            # What is accepted computes, and comes back as it was written.
+            assert config.latency(config.lookaheads[0]).worst_ms > 0
+            assert RecognizerConfig.from_json(config.to_json()) == config, (place, nonsense)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "named"),
+    [
+        ("stack", 1.5, "which is no int"),
+        ("stack", True, "which is no int"),
+        ("heads", [0, "4"], "tuple[int, ...]"),
+        ("dropout", "0", "which is no float"),
+        ("symbols", "abc", "tuple[str, ...]"),
+        ("recurrence", [], "no object of fields"),
+        ("convolutions", [3], "no object of fields"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_by_name(place: str, value: Any, named: str) -> None:
+    with pytest.raises(NearfutureError, match=re.escape(named)):
+        RecognizerConfig.from_json({**RecognizerConfig().to_json(), place: value})

@@ -21,8 +21,8 @@ class FeatureConfig:
         floor: smallest energy that is passed to the logarithm.
 
     Raises:
-        NearfutureError: for sizes below 1 and for a window or a hop that is no whole number of
-            samples.
+        NearfutureError: for sizes below 1, a floor of 0 or less, and a window or a hop that is no
+            whole number of samples.
 
     >>> FeatureConfig().window_samples, FeatureConfig(rate=16000, mel_bins=None).bins
     (200, 201)
@@ -36,6 +36,12 @@ class FeatureConfig:
 
     def __post_init__(self) -> None:
         positive(rate=self.rate, mel_bins=1 if self.mel_bins is None else self.mel_bins)
+        if not 0 < self.floor < math.inf:
+            raise NearfutureError(
+                f"`floor` must be above 0 and finite, not {self.floor:g}",
+                code="out_of_range",
+                parameter="floor",
+            )
         for name in ("window_ms", "hop_ms"):
             ms = getattr(self, name)
             if not 0 < ms < math.inf:

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from nearfuture.budget.attention import AttentionConfig
 from nearfuture.budget.check import positive
@@ -22,11 +22,10 @@ from nearfuture.budget.cost import (
     lookahead_cost,
 )
 from nearfuture.budget.field import ReceptiveField
+from nearfuture.budget.json_values import from_json_values
 from nearfuture.budget.latency import Latency, algorithmic_latency
 from nearfuture.error import NearfutureError
 from nearfuture.text import Vocabulary
-
-Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,10 +179,12 @@ class RecognizerConfig:
             parts.setdefault("recurrence", None)
         for name, kind in _PARTS.items():
             if parts.get(name) is not None:
-                parts[name] = _part(kind, parts[name])
-        shapes = parts.get("convolutions", ())
-        parts["convolutions"] = tuple(_part(ConvolutionConfig, shape) for shape in shapes)
-        return _part(cls, parts)
+                parts[name] = from_json_values(kind, parts[name])
+        if isinstance(shapes := parts.get("convolutions"), list | tuple):
+            parts["convolutions"] = tuple(
+                from_json_values(ConvolutionConfig, each) for each in shapes
+            )
+        return from_json_values(cls, parts)
 
     def replace(self, **changes: Any) -> RecognizerConfig:
         """A copy with other values of some fields: its own, or those of its features and layers.
@@ -371,16 +372,3 @@ _PARTS = {
     "recurrence": RecurrenceConfig,
     "attention": AttentionConfig,
 }
-
-
-def _part(kind: type[Part], values: Mapping[str, Any]) -> Part:
-    """A dataclass from plain values, whose lists are tuples."""
-    known = {each.name for each in dataclasses.fields(kind)}  # type: ignore[arg-type]
-    if unknown := sorted(set(values) - known):
-        raise NearfutureError(f"{kind.__name__} has no field {', '.join(map(repr, unknown))}")
-    return kind(
-        **{
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in values.items()
-        }
-    )

@@ -141,10 +141,10 @@ def test_any_value_at_any_place_of_a_configuration_fits_its_field_or_is_refused(
 @pytest.mark.parametrize(
     ("place", "value", "named"),
     [
-        ("stack", 1.5, "which is no int"),
-        ("stack", True, "which is no int"),
-        ("heads", [0, "4"], "tuple[int, ...]"),
-        ("dropout", "0", "which is no float"),
+        ("stack", 1.5, "must be int, not 1.5"),
+        ("stack", True, "must be int, not True"),
+        ("heads", [0, "4"], "must be tuple[int, ...], not (0, '4')"),
+        ("dropout", "0", "must be float"),
         ("symbols", "abc", "tuple[str, ...]"),
         ("recurrence", [], "no object of fields"),
         ("convolutions", [3], "no object of fields"),

@@ -28,7 +28,7 @@ def from_json_values(kind: type[Part], values: Any) -> Part:
     ...     width: int
     >>> from_json_values(Size, {"width": 1.5})
     Traceback (most recent call last):
-    nearfuture.error.NearfutureError: `width` of Size is 1.5, which is no int
+    nearfuture.error.NearfutureError: `width` of Size must be int, not 1.5
     """
     if not isinstance(values, Mapping):
         raise NearfutureError(f"{kind.__name__} is {values!r:.60}, which is no object of fields")
@@ -45,13 +45,18 @@ def from_json_values(kind: type[Part], values: Any) -> Part:
     }
     for name, value in fields.items():
         if not _fits(hints[name], value):
-            hint = hints[name]
-            expected = hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
             raise NearfutureError(
-                f"`{name}` of {kind.__name__} is {value!r:.60}, which is no {expected}",
+                f"`{name}` of {kind.__name__} must be {_named(hints[name])}, not {value!r:.60}",
                 parameter=name,
             )
     return kind(**fields)
+
+
+def _named(hint: Any) -> str:
+    """A field's type in words."""
+    if get_origin(hint) is Literal:
+        return f"one of {', '.join(map(str, get_args(hint)))}"
+    return hint.__name__ if isinstance(hint, type) else str(hint).replace("typing.", "")
 
 
 def _fits(hint: Any, value: Any) -> bool:

@@ -1,5 +1,7 @@
 """The lab's server: who may ask, what a browser may load, and how an endpoint refuses."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args
 
@@ -74,6 +76,7 @@ def test_a_value_out_of_its_limits_is_refused_by_its_name(client: TestClient) ->
     [
         ({"n": "x"}, "n"),
         ({"n": "nan"}, "n"),
+        ({"n": "9" * 400}, "n"),  # no float is so large
         ({"share": "inf"}, "share"),
         ({"cell": "mlp"}, "cell"),
         ({"on": "1"}, "on"),
@@ -103,7 +106,7 @@ def test_a_wrong_value_is_an_error_of_its_parameter(query: dict[str, str], param
 
 def test_long_work_comes_line_by_line_and_ends_with_its_error() -> None:
     def counted() -> Iterator[Any]:
-        yield {"n": 1}
+        yield {"thread": threading.current_thread().name}
         raise NearfutureError("that is enough", code="conflict")
 
     def sound() -> Media:
@@ -112,10 +115,47 @@ def test_long_work_comes_line_by_line_and_ends_with_its_error() -> None:
     page = Page(name=PAGES[0].name, endpoints={"counted": counted, "sound": sound}, module=__name__)
     with TestClient(create_app(pages=[page]), base_url="http://127.0.0.1") as client:
         first, last = client.get(f"/api/{page.name}/counted").text.splitlines()
-        assert first == '{"n": 1}'
+        assert first == '{"thread": "figure_0"}'  # in its turn, as any other figure
         assert "that is enough" in last
         answer = client.get(f"/api/{page.name}/sound")
     assert (answer.content, answer.headers["content-type"]) == (b"RIFF", "audio/wav")
+
+
+def test_nothing_is_computed_for_a_client_that_has_gone() -> None:
+    computed: list[int] = []
+
+    def figure() -> int:
+        computed.append(1)
+        return 1
+
+    page = Page(name=PAGES[0].name, endpoints={"figure": figure}, module=__name__)
+    app = create_app(pages=[page])
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": f"/api/{page.name}/figure",
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1")],
+        "server": ("127.0.0.1", 80),
+    }
+
+    def answered(*received: dict[str, Any]) -> int:
+        messages, sent = iter(received), []
+
+        async def receive() -> Any:
+            return next(messages, {"type": "http.request"})
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        asyncio.run(app(scope, receive, send))
+        return int(sent[0]["status"])
+
+    request = {"type": "http.request", "body": b"", "more_body": False}
+    assert answered(request, {"type": "http.disconnect"}) == 499
+    assert computed == []
+    assert answered(request) == 200
+    assert computed == [1]
 
 
 def test_a_request_that_is_too_large_is_refused(client: TestClient) -> None:

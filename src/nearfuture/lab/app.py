@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -34,7 +34,12 @@ POLICY = (
 )
 """Nothing from elsewhere, and nothing inline."""
 
+_FOREIGN = RequestError(
+    "forbidden", "the lab is for its own pages on this machine: open it by the address it printed"
+)
 _LONGEST_BODY = 8 << 20
+_GONE = 499
+"""Nobody reads it: the client has closed the connection (the number is nginx's)."""
 _HEADERS = [
     (b"content-security-policy", POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
@@ -74,6 +79,7 @@ class _Lab:
         self._language = language
         # One figure at a time: the audit keeps the state of a process's random generators.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="figure")
+        self._turn = asyncio.Lock()
 
     async def front(self, request: Request) -> Response:
         return self._html(FRONT_PAGE, request)
@@ -88,12 +94,21 @@ class _Lab:
             raise NearfutureError(f"the page {page.name} computes no {name}", code="not_found")
         body = await _body(request)
         work = partial(call, page.endpoints[name], dict(request.query_params), body)
-        result = await asyncio.get_running_loop().run_in_executor(self._worker, work)
+        async with self._turn:
+            if await request.is_disconnected():  # a slider has been drawn further in the meantime
+                return Response(status_code=_GONE)
+            result = await asyncio.get_running_loop().run_in_executor(self._worker, work)
         if isinstance(result, Media):
             return Response(result.content, media_type=result.media_type)
         if isinstance(result, Generator):
-            return StreamingResponse(_lines(result), media_type="application/x-ndjson")
+            return StreamingResponse(self._lines(result), media_type="application/x-ndjson")
         return JSONResponse(as_json(result))
+
+    async def _lines(self, results: Iterator[Any]) -> AsyncIterator[str]:
+        """Yield results as they come, a line of JSON each; nothing is computed for nobody."""
+        lines, loop = _lines(results), asyncio.get_running_loop()
+        while line := await loop.run_in_executor(self._worker, next, lines, None):
+            yield line
 
     async def source(self, request: Request) -> Response:
         path = request.path_params["path"]
@@ -134,7 +149,7 @@ class _Guard:
             await send(message)
 
         refusal = self._origins.refusal(HTTPConnection(scope))
-        answer: ASGIApp = self._app if refusal is None else refusal.response()
+        answer: ASGIApp = self._app if refusal is None else _FOREIGN.response()
         await answer(scope, receive, with_headers)
 
 

@@ -8,7 +8,6 @@ limits from the same signature.
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -121,7 +120,7 @@ def _value(name: str, text: str, kind: Any, limits: Between | Text | None) -> ob
         number = kind(text)
     except ValueError:
         raise NearfutureError(f"`{name}` is a number, not {shown!r}", parameter=name) from None
-    if not (math.isfinite(number) and limits.lowest <= number <= limits.highest):
+    if not limits.lowest <= number <= limits.highest:  # nor is NaN
         raise NearfutureError(
             f"`{name}` is from {limits.lowest:g} to {limits.highest:g}, not {shown}",
             code="out_of_range",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -155,7 +156,7 @@ class ChunkedMask(AttentionMask):
 
     def __post_init__(self) -> None:
         _whole("chunk", self.chunk, least=1)
-        if not math.isinf(self.left_chunks) or self.left_chunks < 0:
+        if self.left_chunks != math.inf:
             _whole("left_chunks", self.left_chunks)
         _whole("right", self.right)
 
@@ -167,9 +168,9 @@ class ChunkedMask(AttentionMask):
 
 
 def _whole(name: str, value: float, *, least: int = 0) -> None:
-    if not (math.isfinite(value) and value == int(value) and value >= least):
+    if not (isinstance(value, Integral) and value >= least):
         raise NearfutureError(
-            f"`{name}` must be a whole number of {least} or more, not {value}; CausalMask has no "
+            f"`{name}` must be a whole number of {least} or more, not {value!r}; CausalMask has no "
             f"bound on the past and FullMask none at all",
             code="out_of_range",
             parameter=name,

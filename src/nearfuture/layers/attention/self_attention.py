@@ -87,6 +87,12 @@ class SelfAttention(StreamingLayer):
                 f"`heads` must divide the {dim} features into equal parts, and {heads} does not",
                 parameter="heads",
             )
+        if positions is not None and not isinstance(positions, RotaryPositions | RelativePositions):
+            raise NearfutureError(
+                f"`positions` are RotaryPositions(), RelativePositions() or None, not "
+                f"{positions!r:.60}",
+                parameter="positions",
+            )
         if isinstance(positions, RotaryPositions) and dim // heads % 2:
             raise NearfutureError(
                 f"rotary positions turn pairs of features, and a head has {dim // heads}: choose "
@@ -106,6 +112,11 @@ class SelfAttention(StreamingLayer):
         self.reset_parameters()
 
     def _set_mask(self, mask: AttentionMask) -> None:
+        if not isinstance(mask, AttentionMask):
+            raise NearfutureError(
+                f"`mask` is a FullMask, CausalMask, SlidingMask or ChunkedMask, not {mask!r:.60}",
+                parameter="mask",
+            )
         self.mask, self.field = mask, mask.field
         self.block = self.field.block
 

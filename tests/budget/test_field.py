@@ -92,6 +92,29 @@ def test_aligned_blocks_wait_once() -> None:
     assert chunk.then(chunk).right == 3
 
 
+def test_composition_reaches_as_far_as_the_farthest_of_all_outputs() -> None:
+    def all_of(*links: ReceptiveField) -> tuple[int, int]:
+        period = math.lcm(*(link.block for link in links))
+        windows = [(range(t, t + 1), t) for t in range(period)]
+        for link in reversed(links):
+            windows = [
+                (range(looks_at(link, seen[0])[0], looks_at(link, seen[-1])[-1] + 1), t)
+                for seen, t in windows
+            ]
+        return max(t - seen[0] for seen, t in windows), max(seen[-1] - t for seen, t in windows)
+
+    single = ReceptiveField(left=1, right=2)
+    for first, second, third in itertools.product(BLOCKS, [single, *BLOCKS[::4]], BLOCKS[::5]):
+        field = first.then(second).then(third)
+        assert (field.left, field.right) == all_of(first, second, third)
+
+
+def test_long_blocks_cost_no_more_time_than_short_ones() -> None:
+    long = ReceptiveField(left=10**9, block=10**9)
+    twice = long.then(ReceptiveField(left=8)).then(long)
+    assert (twice.left, twice.right) == (10**9 * 4 - 1, 10**9 - 1)
+
+
 def test_bidirectional_emits_nothing_before_the_end() -> None:
     both = ReceptiveField(left=math.inf, right=math.inf)
     lookahead = ReceptiveField(right=4)

@@ -204,7 +204,9 @@ class RecognizerConfig:
             if inner:
                 changes[name] = dataclasses.replace(part, **inner)
         own = {each.name for each in dataclasses.fields(self)}
-        for name in changes.keys() - own:
+        for name in changes:
+            if name in own:
+                continue
             kind = "recurrent" if self.attention is None else "attention"
             raise NearfutureError(
                 f"`{name}` is no size of a model with {kind} layers",

@@ -6,7 +6,10 @@ Everything here counts in frames of the layer's own input; milliseconds come lat
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from nearfuture.budget.check import positive
 from nearfuture.error import NearfutureError
@@ -131,13 +134,17 @@ class ReceptiveField:
         links = (self.chain or (self,)) + (following.chain or (following,))
         stride = self.stride * following.stride
         # Groups make the reach depend on the output; it repeats after as many as all groups share.
-        outputs = range(math.lcm(*(link.block for link in links)))
+        # Of outputs that share a window, the last reaches farthest back, the first farthest ahead.
+        period = math.lcm(*(link.block for link in links))
         left: float = math.inf
         right: float = math.inf
         if not any(math.isinf(link.left) for link in links):
-            left = max(t * stride - _oldest(links, t) for t in outputs)
+            begun = _runs(partial(_oldest, links), period)
+            last = (t - 1 for t in (*begun[1:], period))
+            left = max(t * stride - _oldest(links, t) for t in last)
         if not any(math.isinf(link.right) for link in links):
-            right = max(_newest(links, t) - t * stride for t in outputs)
+            begun = _runs(partial(_newest, links), period)
+            right = max(_newest(links, t) - t * stride for t in begun)
         return ReceptiveField(
             left=left,
             right=right,
@@ -145,6 +152,16 @@ class ReceptiveField:
             padded=all(link.padded for link in links),
             chain=links,
         )
+
+
+def _runs(value: Callable[[int], int], period: int) -> list[int]:
+    """Where runs of equal values begin, for t from 0 to before `period`; values do not fall."""
+    begun = [0]
+    last = value(period - 1)
+    while (now := value(begun[-1])) != last:
+        differs = range(begun[-1], period)
+        begun.append(differs[bisect_right(differs, now, key=value)])
+    return begun
 
 
 def _newest(links: tuple[ReceptiveField, ...], t: int) -> int:

@@ -15,13 +15,14 @@ from torch import nn
 
 from nearfuture import laws
 from nearfuture.budget import ReceptiveField
-from nearfuture.error import NearfutureError
+from nearfuture.error import NearfutureError, NotStreamable
 from nearfuture.laws.strategies import interrupted, smallest
 from nearfuture.laws.stream import lengths_of
 from nearfuture.laws.trial import Trial, enough_frames
 from nearfuture.laws.violation import difference
 from nearfuture.layers import GRU, Bidirectional, Convolution, Serial
 from tests.laws import wrong_layers
+from tests.laws.registry import OFFLINE, STREAMING
 
 
 def drawn(strategy: st.SearchStrategy, seed: int, count: int = 60) -> list:
@@ -49,6 +50,15 @@ def test_cuts_of_every_kind_are_drawn() -> None:
     assert any(set(chunk) == {1} for cut in cuts for chunk in cut)  # a single frame
     assert any(len(set(lengths_of(cut))) == 4 for cut in cuts)  # ragged
     assert any(0 in chunk and max(chunk) > 4 for cut in cuts for chunk in cut)  # paces
+
+
+def test_no_layer_that_streams_hides_behind_a_refusal() -> None:
+    """Where the past has no bound, a refusal exempts from the laws about streams."""
+    for make in STREAMING.values():
+        make().start(1)
+    for make in OFFLINE.values():
+        with pytest.raises(NotStreamable):
+            make().start(1)
 
 
 def test_interruptions_come_at_both_ends_and_between() -> None:

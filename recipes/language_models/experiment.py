@@ -74,7 +74,8 @@ class Anchors:
         symbols: V.
         uniform: ln V, the loss of one who knows nothing.
         ngram: loss on held-out text of a 5-gram model of the training text.
-        real: quality of held-out real text, of the same length as what a model writes.
+        real: quality of real text, of the same length as what a model writes: the beginning of
+            what the models learn from, which the judge has not read.
         shuffled: quality of its symbols in random order.
     """
 

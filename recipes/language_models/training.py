@@ -58,7 +58,7 @@ class Score:
         accuracy: the share of targets that are the most probable symbol.
         last_loss: the same mean over the last output of each window alone, which no future follows;
             None for a masked model, which has no target there in most windows.
-        deviation: the standard error of `loss`, taking windows as independent.
+        deviation: the standard error of `loss`, taking windows of the text as independent.
         targets: how many were counted.
     """
 
@@ -116,9 +116,8 @@ def score(model: CharacterModel, numbers: Tensor, *, frames: int = 128, seed: in
             f"a window has {frames + 1} symbols, but the text only {len(numbers)}",
             parameter="numbers",
         )
-    windows = numbers.unfold(0, frames + 1, frames)
-    if model.kind == "masked":
-        windows = windows.repeat(4, 1)
+    readings = 4 if model.kind == "masked" else 1
+    windows = numbers.unfold(0, frames + 1, frames).repeat(readings, 1)
     made = batch(model.kind, windows, torch.Generator().manual_seed(seed))
     model.eval()
     log_probs = torch.cat([model(part) for part in torch.split(read(model, made), 64)])
@@ -127,7 +126,8 @@ def score(model: CharacterModel, numbers: Tensor, *, frames: int = 128, seed: in
     right = (log_probs.argmax(dim=2) == made.targets).double() * counted
     total = counted.sum()
     loss = losses.sum() / total
-    spread = ((losses - loss * counted).sum(dim=1) ** 2).sum().sqrt() / total
+    excess = (losses - loss * counted).sum(dim=1)
+    spread = (excess.view(readings, -1).sum(dim=0) ** 2).sum().sqrt() / total
     return Score(
         loss=loss.item(),
         accuracy=(right.sum() / total).item(),

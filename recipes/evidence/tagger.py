@@ -37,11 +37,23 @@ class TaggerOptions:
         steps: of training, each of 32 sentences.
         tests: sentences for each distance of the evidence.
         seeds: trainings of each kind.
+
+    Raises:
+        NearfutureError: for a number below 1.
     """
 
     steps: int = 500
     tests: int = 40
     seeds: int = 3
+
+    def __post_init__(self) -> None:
+        for name, number in vars(self).items():
+            if number < 1:
+                raise NearfutureError(
+                    f"`{name}` must be 1 or more, not {number}",
+                    code="out_of_range",
+                    parameter=name,
+                )
 
 
 class Tagger:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from nearfuture import NearfutureError
 from nearfuture.budget import FeatureConfig, RecognizerConfig, RecurrenceConfig
 from nearfuture.model import Recognizer
 from recipes.evidence.plosives import BEFORE_MS, RATE, VOTS_MS, Voices, synthesise
@@ -46,12 +47,24 @@ class VoicingOptions:
         steps: of training.
         tests: voices that say every onset in the test.
         seeds: trainings of each lookahead; each has tokens and initial weights of its own.
+
+    Raises:
+        NearfutureError: for a number below 1.
     """
 
     tokens: int = 1000
     steps: int = 250
     tests: int = 30
     seeds: int = 3
+
+    def __post_init__(self) -> None:
+        for name, number in vars(self).items():
+            if number < 1:
+                raise NearfutureError(
+                    f"`{name}` must be 1 or more, not {number}",
+                    code="out_of_range",
+                    parameter=name,
+                )
 
 
 def onset_probabilities(consonant: str) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from rich.progress import (
 from nearfuture import NearfutureError
 from nearfuture.training import graceful_interrupt
 from recipes.language_models.experiment import Findings, anchors, run
+from recipes.language_models.generation import check_temperature
 from recipes.language_models.model import TITLES, Kind
 from recipes.language_models.page import page_parts
 from recipes.language_models.report import LANGUAGES, learning_table, plot, write, writing_table
@@ -58,6 +59,7 @@ def main(
     console = Console()
     chosen: list[Language] = ["en", "ko"] if language == "both" else [language]
     config = TrainingConfig(steps=steps, seed=seed)
+    check_temperature(temperature)  # not after minutes of training
     begun = time.monotonic()
     found: list[Findings] = []
     notice = "[yellow]stopping after this step; the same command goes on[/]"

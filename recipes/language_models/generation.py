@@ -5,16 +5,29 @@ Shapes: `B` rows, `T` symbols, `V` symbols of the text.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from nearfuture import NearfutureError
 from recipes.language_models.model import CharacterModel
 from recipes.language_models.text import Text
 
 WINDOW = 128
 """Symbols before the next one that a model reads: as many as in training."""
+
+
+def check_temperature(temperature: float) -> None:
+    """Refuse a temperature at which nothing can be drawn."""
+    if not 0 < temperature < math.inf:
+        raise NearfutureError(
+            f"`temperature` must be above 0 and finite, not {temperature:g}: a small one, such as "
+            f"0.01, draws what is most likely",
+            code="out_of_range",
+            parameter="temperature",
+        )
 
 
 @torch.inference_mode()
@@ -57,7 +70,11 @@ def generate(
 
     Returns:
         What was written, decomposed as the model writes it (`text.decode` composes syllables).
+
+    Raises:
+        NearfutureError: for a temperature that is not above 0, or is infinite.
     """
+    check_temperature(temperature)
     generator = torch.Generator().manual_seed(seed)
     written = text.encode(prompt)[None].repeat(rows, 1)
     for _ in range(count):

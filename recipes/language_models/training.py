@@ -39,6 +39,9 @@ class TrainingConfig:
         lr: the highest learning rate (AdamW).
         size: see `CharacterModel`.
         seed: decides the weights at the start and every batch.
+
+    Raises:
+        NearfutureError: for no steps.
     """
 
     steps: int = 600
@@ -47,6 +50,14 @@ class TrainingConfig:
     lr: float = 6e-3
     size: int = 112
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise NearfutureError(
+                f"`steps` must be 1 or more, not {self.steps}",
+                code="out_of_range",
+                parameter="steps",
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

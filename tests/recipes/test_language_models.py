@@ -30,6 +30,7 @@ from recipes.language_models import (
     train,
     training,
 )
+from tests.errors import refuses
 
 KINDS = list(TITLES)
 HONEST: list[Kind] = [kind for kind in KINDS if kind != "both_ways"]
@@ -193,6 +194,40 @@ def test_writing_reads_nothing_but_what_is_written() -> None:
     assert torch.equal(
         next_log_probs(masked, written), masked(torch.cat([written, blank], dim=1))[:, -1]
     )
+
+
+def test_what_cannot_be_trained_or_drawn_is_refused_by_name() -> None:
+    with refuses("out_of_range", "steps", "not 0"):
+        TrainingConfig(steps=0)
+    text = Text.of("hello world\n")
+    model = CharacterModel("one_way", len(text.symbols), size=12)
+    for temperature in (0.0, -1.0, math.nan, math.inf):
+        with refuses("out_of_range", "temperature", f"{temperature:g}"):
+            generate(model, text, "h", count=1, temperature=temperature)
+
+
+def test_the_interval_of_a_masked_model_counts_a_window_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four readings that erase the same symbols know no more than one."""
+    once = torch.rand(9, FRAMES, generator=torch.Generator().manual_seed(0)) < 0.3
+
+    def same(kind: Kind, windows: Tensor, generator: torch.Generator) -> Batch:
+        inputs = windows[:, :-1]
+        counted = once[: min(9, len(windows))].repeat(-(-len(windows) // 9), 1)
+        return Batch(inputs=inputs, targets=inputs, counted=counted)
+
+    monkeypatch.setattr(training, "batch", same)
+    model, _ = example("masked")
+    text = random_text(3, 9 * FRAMES + 1)
+    masked = score(model, text, frames=FRAMES)
+    windows = text.unfold(0, FRAMES + 1, FRAMES)[:, :-1]
+    erased = windows.masked_fill(once, model.erased)
+    losses = -model(erased).gather(2, windows[..., None])[..., 0].double() * once
+    loss = losses.sum() / once.sum()
+    deviation = ((losses - loss * once).sum(dim=1) ** 2).sum().sqrt() / once.sum()
+    assert masked.loss == pytest.approx(loss.item())
+    assert masked.deviation == pytest.approx(deviation.item())
 
 
 def test_the_same_seed_writes_the_same_text() -> None:

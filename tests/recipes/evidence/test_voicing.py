@@ -6,6 +6,7 @@ import torch
 
 from nearfuture.model import Recognizer
 from recipes.evidence.plosives import BEFORE_MS, RATE, VOTS_MS, Voices, synthesise
+from recipes.evidence.tagger import TaggerOptions
 from recipes.evidence.voicing import (
     BURST_FRAME,
     LOOKAHEADS,
@@ -20,6 +21,7 @@ from recipes.evidence.voicing import (
     t_probabilities,
     train,
 )
+from tests.errors import refuses
 
 TINY = VoicingOptions(tokens=200, steps=60, tests=4, seeds=1)
 
@@ -89,3 +91,10 @@ def test_more_lookahead_tells_more() -> None:
     assert accuracy[0] < accuracy[1] < accuracy[2]
     for tau, value in zip((0, 1, 3), accuracy, strict=True):
         assert value == pytest.approx(ideal_accuracy(tau), abs=0.05)
+
+
+def test_no_trainings_are_refused_by_name() -> None:
+    with refuses("out_of_range", "seeds", "not 0"):
+        VoicingOptions(seeds=0)
+    with refuses("out_of_range", "steps", "not -1"):
+        TaggerOptions(steps=-1)

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from nearfuture import laws
+from nearfuture.budget import ReceptiveField
 from nearfuture.layers import GRU, Bidirectional, LayerNorm, Lookahead, Serial
 from tests.laws.registry import ALL
 
@@ -54,6 +55,19 @@ def test_finite_probes_find_a_causal_triangle_without_nan() -> None:
 def test_more_frames_than_probes_run_together() -> None:
     matrix = laws.dependency_matrix(Lookahead(1, 2), 150, initialisations=1)
     assert torch.equal(matrix, torch.ones(150, 150, dtype=torch.bool).tril(2).triu())
+
+
+def test_a_weight_of_0_that_lets_nan_pass_is_told_from_a_look_ahead() -> None:
+    layer = Lookahead(2, 1)
+    layer.field = ReceptiveField()
+    with pytest.raises(laws.LawBroken) as ahead:
+        laws.declared_is_measured(layer, examples=1)
+    assert "NaN" not in str(ahead.value)
+    torch.nn.init.ones_(layer.weights[0])
+    with torch.no_grad():
+        layer.weights[0][:, 1] = 0.0
+    with pytest.raises(laws.LawBroken, match=r"only NaN shows it.*by torch\.where"):
+        laws.declared_is_measured(layer, examples=1)
 
 
 def test_nan_shows_a_path_whose_output_is_constant() -> None:

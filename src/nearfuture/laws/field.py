@@ -22,6 +22,11 @@ PROBES = (math.nan, 1e-2, -1e-2, 1.0, -1.0, 1e3, -1e3)
 """What is added to a frame, along a random direction of its features. NaN shows every path that
 arithmetic takes, through weights of 0 too; the finite ones what passes."""
 
+_BY_NAN = (
+    "; only NaN shows it, which no weight of 0 keeps out: where values are weighed, as in "
+    "attention, leave out those that may not be seen, by torch.where"
+)
+
 _TOGETHER = 64
 """Probes per batch: enough to be fast, few enough for long inputs."""
 
@@ -146,6 +151,7 @@ def _inside_and_to_the_edges(
             raise Violation(
                 f"output {t} looks at input frame {outside[-1]}, but may look at "
                 f"{max(0, first):.0f} … {last:.0f} only ({_declared(field)})"
+                f"{'' if finite[t, outside].any() else _BY_NAN}"
             )
         for edge, end, name in ((first, 0, "left"), (last, end_of_use, "right")):
             frame = end if math.isinf(edge) else int(edge)

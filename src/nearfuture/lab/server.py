@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import signal
 from collections.abc import Callable, Iterator
 
@@ -50,6 +51,8 @@ class _Server(uvicorn.Server):
     def _stop(self) -> None:
         self.force_exit = self.should_exit  # a second signal waits for nobody
         self.should_exit = True
+        # A figure that is cut off is no error.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
 async def _run(

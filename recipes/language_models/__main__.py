@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -89,13 +90,25 @@ def main(
             )
             found.append(Findings(text=text, outcomes=tuple(outcomes), anchors=anchors(text)))
             write(out / each, found[-1], **about())
+    if not found:
+        return
     for findings in found:
         console.print(learning_table(findings), writing_table(findings), sep="\n")
     plot(found, out / "curves.svg")
     console.print(f"{out}: curves, samples and results, after {time.monotonic() - begun:.0f} s")
-    if page is not None:
+    if page is not None and not _complete(found, chosen):
+        console.print(f"{page} stays as it is until all models are trained")
+    elif page is not None:
         fill_page(page, page_parts(found))
         shutil.copyfile(out / "curves.svg", page.with_suffix(".svg"))
+
+
+def _complete(found: Sequence[Findings], chosen: Sequence[Language]) -> bool:
+    """Whether every model of every language has been trained to its end."""
+    return len(found) == len(chosen) and all(
+        len(each.outcomes) == len(TITLES) and all(o.trained.finished for o in each.outcomes)
+        for each in found
+    )
 
 
 class _Bars:

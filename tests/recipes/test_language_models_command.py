@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from recipes.language_models import TITLES, Text, experiment
+from recipes.language_models import TITLES, Text, __main__, experiment
 from recipes.language_models.__main__ import app
 
 PLACES = "".join(
@@ -47,3 +47,17 @@ def test_one_command_writes_a_table_curves_samples_and_a_page(
         assert said in filled
     assert page.with_suffix(".svg").read_text(encoding="utf-8").count("<svg") == 1
     assert "Korean: what they write" in capsys.readouterr().out
+
+
+def test_a_page_is_not_filled_with_what_was_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(__main__, "run", lambda *args, **options: [])
+    monkeypatch.setattr(__main__, "plot", lambda *args: None)
+    page = tmp_path / "page.md"
+    page.write_text(PLACES, encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        app(["--language", "ko", "--out", str(tmp_path), "--page", str(page)])
+    assert ended.value.code == 0
+    assert page.read_text(encoding="utf-8") == PLACES
+    assert "stays as it is" in capsys.readouterr().out.replace("\n", " ")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+import torch
 from cyclopts import App
 from rich.console import Console
 from rich.progress import (
@@ -58,6 +59,7 @@ def main(
         page: A page with places for both languages' tables, samples and figure, to fill.
     """
     console = Console()
+    torch.set_num_threads(1)  # models of this size compute no faster in two
     chosen: list[Language] = ["en", "ko"] if language == "both" else [language]
     config = TrainingConfig(steps=steps, seed=seed)
     check_temperature(temperature)  # not after minutes of training

@@ -20,6 +20,7 @@ from torch.nn import functional as F
 
 from nearfuture import NearfutureError
 from nearfuture.layers import GRU, Bidirectional, Lookahead, Pointwise, Serial
+from recipes.amounts import Amounts
 from recipes.evidence.sentences import AmbiguousWord, Sentence
 
 KINDS = ("one way", "lookahead 2", "lookahead 4", "both ways")
@@ -30,7 +31,7 @@ _CUT_SHARE = 0.5  # of the sentences in training end early: the tagger is asked 
 
 
 @dataclass(frozen=True, kw_only=True)
-class TaggerOptions:
+class TaggerOptions(Amounts):
     """How taggers are trained and tested.
 
     Args:
@@ -45,15 +46,6 @@ class TaggerOptions:
     steps: int = 500
     tests: int = 40
     seeds: int = 3
-
-    def __post_init__(self) -> None:
-        for name, number in vars(self).items():
-            if number < 1:
-                raise NearfutureError(
-                    f"`{name}` must be 1 or more, not {number}",
-                    code="out_of_range",
-                    parameter=name,
-                )
 
 
 class Tagger:

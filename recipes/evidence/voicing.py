@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from nearfuture import NearfutureError
 from nearfuture.budget import FeatureConfig, RecognizerConfig, RecurrenceConfig
 from nearfuture.model import Recognizer
+from recipes.amounts import Amounts
 from recipes.evidence.plosives import BEFORE_MS, RATE, VOTS_MS, Voices, synthesise
 
 FRAME_MS = 10
@@ -39,7 +39,7 @@ _TEST_SEED = 2026
 
 
 @dataclass(frozen=True, kw_only=True)
-class VoicingOptions:
+class VoicingOptions(Amounts):
     """How much is trained and tested.
 
     Args:
@@ -56,15 +56,6 @@ class VoicingOptions:
     steps: int = 250
     tests: int = 30
     seeds: int = 3
-
-    def __post_init__(self) -> None:
-        for name, number in vars(self).items():
-            if number < 1:
-                raise NearfutureError(
-                    f"`{name}` must be 1 or more, not {number}",
-                    code="out_of_range",
-                    parameter=name,
-                )
 
 
 def onset_probabilities(consonant: str) -> NDArray[np.float64]:

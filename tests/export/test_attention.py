@@ -18,11 +18,10 @@ from nearfuture.export.graphs.streaming import StepGraph
 from nearfuture.export.streams import run_streams
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, OfflineEngine, load
-from nearfuture.runtime.engine import row
 from nearfuture.runtime.precision import FLOAT32
 from tests.export.test_streaming import stream
 from tests.processor import OFFERED
-from tests.runtime.states import gather, scatter
+from tests.runtime.states import assert_rows_are_strangers
 from tests.waveform import assert_close, assert_same_bits, hear, signals, torch_log_probs
 
 SPEECH = signals(1.5)["speech"]
@@ -107,25 +106,9 @@ def test_rows_are_bit_equal_in_any_batch(attention_folder: Path, precision: str)
         size = random.integers(0, quantum + 1, 16)
         noise = random.uniform(-1, 1, (16, quantum)).astype(np.float32)
         _, state = engine.step(noise, size, state)
-    parts = scatter(state)
     pcm = random.uniform(-1, 1, (16, quantum)).astype(np.float32)
     lengths = random.choice([0, 1, quantum], 16)
-    alone = []
-    for b, own in enumerate(parts):
-        outputs, after = engine.step(pcm[b : b + 1], lengths[b : b + 1], own)
-        alone.append((row(outputs, 0), after, row(engine.finish(after), 0)))
-    for batch in (2, 3, 7, 16):
-        mates = random.permutation(16)[:batch]
-        before = gather([parts[b] for b in mates])
-        outputs, after = engine.step(pcm[mates], lengths[mates], before)
-        tails = engine.finish(after)
-        for place, (b, own) in enumerate(zip(mates, scatter(after), strict=True)):
-            expected, expected_state, expected_tail = alone[b]
-            for tau in engine.heads:
-                assert np.array_equal(row(outputs, place)[tau], expected[tau])
-                assert np.array_equal(row(tails, place)[tau], expected_tail[tau])
-            for name, values in own.items():
-                assert np.array_equal(values, expected_state[name]), name
+    assert_rows_are_strangers(engine, pcm, lengths, state, (2, 3, 7, 16), random)
 
 
 @pytest.mark.slow

@@ -31,14 +31,13 @@ from nearfuture.export.quantization.replacement import (
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, load
 from nearfuture.runtime.bundle import MODELS
-from nearfuture.runtime.engine import row
 from nearfuture.runtime.precision import FLOAT32
 from nearfuture.runtime.processor import UnsupportedPrecision
 from tests import bundles
 from tests.errors import refuses
 from tests.prepared import prepared
 from tests.processor import OFFERED, offers
-from tests.runtime.states import gather, scatter
+from tests.runtime.states import assert_rows_are_strangers
 from tests.waveform import assert_same_bits, hear, signals
 
 SPEECH = signals(1.5)["speech"]
@@ -110,23 +109,8 @@ def test_rows_are_bit_equal_in_batches_of_1_to_64(
         size = random.integers(0, quantum + 1, 64)
         noise = random.uniform(-1, 1, (64, quantum)).astype(np.float32)
         _, state = engine.step(noise, size, state)
-    parts = scatter(state)
-    alone = []
-    for b, own in enumerate(parts):
-        outputs, after = engine.step(pcm[b : b + 1], lengths[b : b + 1], own)
-        alone.append((row(outputs, 0), after, row(engine.finish(after), 0)))
-    for batch in range(1, 65) if which == "digits" else (2, 3, 5, 16, 64):
-        mates = random.permutation(64)[:batch]
-        before = gather([parts[b] for b in mates])
-        outputs, after = engine.step(pcm[mates], lengths[mates], before)
-        tails = engine.finish(after)
-        for place, (b, own) in enumerate(zip(mates, scatter(after), strict=True)):
-            expected, expected_state, expected_tail = alone[b]
-            for tau in engine.heads:
-                assert np.array_equal(row(outputs, place)[tau], expected[tau])
-                assert np.array_equal(row(tails, place)[tau], expected_tail[tau])
-            for name, values in own.items():
-                assert np.array_equal(values, expected_state[name]), name
+    batches = range(1, 65) if which == "digits" else (2, 3, 5, 16, 64)
+    assert_rows_are_strangers(engine, pcm, lengths, state, batches, random)
 
 
 @pytest.mark.processor

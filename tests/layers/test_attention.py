@@ -298,7 +298,9 @@ def test_dropout_of_an_encoder_layer_is_carried_over_but_that_of_its_weights() -
         (lambda: ChunkedMask(chunk=2, left_chunks=1.5), "out_of_range", "left_chunks", "1.5"),
         (lambda: ChunkedMask(chunk=2, left_chunks=-math.inf), "out_of_range", "left_chunks", "inf"),
         (lambda: RotaryPositions(base=1), "out_of_range", "base", "1"),
+        (lambda: RotaryPositions(base=math.inf), "out_of_range", "base", "inf"),
         (lambda: RelativePositions(distance=0), "out_of_range", "distance", "0"),
+        (lambda: RelativePositions(distance=1.5), "out_of_range", "distance", "1.5"),  # type: ignore[arg-type]
         (lambda: with_mask(GRU(2, 3), FullMask()), "invalid", "layer", "GRU has no SelfAttention"),
         (lambda: DynamicChunks(_attention(), []), "invalid", "masks", "[]"),
         (lambda: DynamicChunks(_attention(), [FullMask()] * 2), "invalid", "masks", "different"),

@@ -11,7 +11,7 @@ from nearfuture.export.streams import run_streams
 from nearfuture.model import Recognizer
 from nearfuture.runtime import Bundle, Engine, OfflineEngine
 from nearfuture.runtime.engine import State, row
-from tests.runtime.states import gather, scatter
+from tests.runtime.states import assert_rows_are_strangers, gather, scatter
 from tests.waveform import assert_close, signals, torch_log_probs
 
 SIGNALS = signals()
@@ -72,23 +72,7 @@ def random_rows(
 def test_rows_are_bit_equal_in_batches_of_1_to_64(engine: Engine) -> None:
     random = np.random.default_rng(11)
     pcm, lengths, state = random_rows(engine, 64, random)
-    alone = []
-    for b, own in enumerate(scatter(state)):
-        outputs, after = engine.step(pcm[b : b + 1], lengths[b : b + 1], own)
-        alone.append((row(outputs, 0), after, row(engine.finish(after), 0)))
-    parts = scatter(state)
-    for batch in range(1, 65):
-        mates = random.permutation(64)[:batch]
-        before = gather([parts[b] for b in mates])
-        outputs, after = engine.step(pcm[mates], lengths[mates], before)
-        tails = engine.finish(after)
-        for place, (b, own) in enumerate(zip(mates, scatter(after), strict=True)):
-            expected, expected_state, expected_tail = alone[b]
-            for tau in engine.heads:
-                assert np.array_equal(row(outputs, place)[tau], expected[tau])
-                assert np.array_equal(row(tails, place)[tau], expected_tail[tau])
-            for name, values in own.items():
-                assert np.array_equal(values, expected_state[name]), name
+    assert_rows_are_strangers(engine, pcm, lengths, state, range(1, 65), random)
 
 
 @pytest.mark.processor

@@ -8,7 +8,9 @@ Shapes: `B` batch, `N` frames, `H` heads, `d` features of a head.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from torch import Tensor
@@ -28,15 +30,15 @@ class RotaryPositions:
         base: of the wavelengths, which go from 2π frames to 2π · base.
 
     Raises:
-        NearfutureError: for a base of 1 or less.
+        NearfutureError: for a base of 1 or less, or without bound.
     """
 
     base: float = 10_000.0
 
     def __post_init__(self) -> None:
-        if not self.base > 1:
+        if not 1 < self.base < math.inf:
             raise NearfutureError(
-                f"`base` must be above 1, so that wavelengths grow, not {self.base}",
+                f"`base` must be above 1, so that wavelengths grow, and finite, not {self.base}",
                 code="out_of_range",
                 parameter="base",
             )
@@ -80,15 +82,16 @@ class RelativePositions:
         distance: the farthest with a number of its own; what lies farther shares the last one.
 
     Raises:
-        NearfutureError: for a distance below 1.
+        NearfutureError: for a distance below 1, or no whole number.
     """
 
     distance: int = 64
 
     def __post_init__(self) -> None:
-        if self.distance < 1:
+        if not (isinstance(self.distance, Integral) and self.distance >= 1):
             raise NearfutureError(
-                f"`distance` must be 1 frame or more, not {self.distance}; None adds no positions",
+                f"`distance` must be a whole number of 1 or more, not {self.distance!r}; None adds "
+                f"no positions",
                 code="out_of_range",
                 parameter="distance",
             )

@@ -14,6 +14,7 @@ Shapes: `T` frames or words, `V` vocabulary, `N` samples.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,8 +26,10 @@ import torch
 from torch import Tensor, nn
 
 from nearfuture.export import ModelCard, export_bundle
-from nearfuture.layers import Lookahead, StreamingLayer
+from nearfuture.export.graphs.offline import OnnxRecurrence
+from nearfuture.layers import Bidirectional, Lookahead, Recurrent, StreamingLayer
 from nearfuture.model import Recognizer
+from recipes.compact import compact
 from recipes.evidence.construction import FRAME_MS, LOOKAHEADS, SCHEDULES
 from recipes.evidence.plosives import BEFORE_MS, RATE, VOWELS, Voices, synthesise
 from recipes.evidence.sentences import AmbiguousWord, Sentence
@@ -39,17 +42,22 @@ _EXAMPLE_STEPS = 6
 class Probability(nn.Module):
     """A layer over whole sequences, and the probability of one of its two outputs.
 
-    `p_t = softmax(y_t)_choice`, with y the output of the layer on (1, T, D).
+    `p_t = softmax(y_t)_choice`, with y the output of the layer on (1, T, D). Recurrent layers
+    become ONNX's own operator, so that T stays free: it exists only inside an export.
 
     Args:
-        layer: with two outputs.
+        layer: with two outputs; it is not changed.
         choice: 0 or 1.
     """
 
     def __init__(self, layer: StreamingLayer, choice: int) -> None:
         super().__init__()
-        self.layer = layer
+        self.layer = copy.deepcopy(layer)
         self.choice = choice
+        for parent in list(self.layer.modules()):
+            for name, child in list(parent.named_children()):
+                if isinstance(child, Recurrent | Bidirectional):
+                    setattr(parent, name, OnnxRecurrence(child))
 
     def forward(self, x: Tensor) -> Tensor:
         """(1, T, D) in, (1, T) out."""
@@ -81,7 +89,8 @@ class Adding(nn.Module):
 def export_graph(module: nn.Module, path: Path, *, name: str, features: int) -> None:
     """Write a module as a graph of any number of steps, its input (1, T, features) called `name`.
 
-    Traces of source files, which the exporter writes into every node, are removed.
+    Its large weights are stored in eight bits. Traces of source files, which the exporter writes
+    into every node, are removed.
     """
     program = torch.onnx.export(
         module.eval(),
@@ -100,6 +109,7 @@ def export_graph(module: nn.Module, path: Path, *, name: str, features: int) -> 
     for part in (*graph.node, *graph.input, *graph.output, *graph.initializer):
         part.doc_string = ""
         del part.metadata_props[:]
+    compact(model)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(model.SerializeToString())
 

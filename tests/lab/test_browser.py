@@ -186,10 +186,42 @@ def touch_padding(page: Tab) -> None:
     assert lanes.nth(0).locator("rect.future.drift").evaluate_all(tall) == 0
 
 
+def touch_evidence(page: Tab) -> None:
+    made_up, heard, read = (page.locator(".part-of-figure").nth(at) for at in range(3))
+    readout = made_up.locator(".readout")
+    expect(made_up.locator(".frame.read")).to_have_count(1)
+    expect(readout).to_contain_text("88%")
+    slide(page, "tau", 2)
+    expect(readout).to_contain_text("95%")  # wrong, more firmly
+    slide(page, "tau", 3)
+    expect(readout).to_contain_text("0.2%")  # turned
+    expect(made_up.locator(".frame.read")).to_have_count(4)
+    made_up.locator("input[value=scattered]").check(force=True)
+    slide(page, "tau", 1)
+    expect(readout).to_contain_text("88%")
+    expect(heard.locator(".readout")).to_contain_text("89%")
+    slide(page, "heard", 2)
+    expect(heard.locator(".readout")).to_contain_text("24%")
+    slide(page, "onset", 70)
+    expect(heard.locator(".readout")).to_contain_text("/t/")
+    heard.locator("button").click()  # it sounds
+    read.locator("input[value=bank]").check(force=True)
+    expect(read.locator(".arriving .target")).to_have_text("bank")
+    read.locator(".player input").fill("1")
+    expect(read.locator(".arriving .coming")).to_have_count(5)
+    expect(read.locator("circle.point.past")).to_have_count(2)
+    read.locator("#control-sentence").fill("no such word")
+    expect(read.locator(".readout")).to_contain_text("bank")
+    read.locator("#control-sentence").fill("the bank was gone because of the canoe")
+    expect(read.locator(".arriving .target + span")).to_have_text("was")
+    expect(read.locator(".readout strong").last).to_have_text("6")
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
     "unrolled": touch_unrolled,
+    "evidence": touch_evidence,
     "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,
     "padding": touch_padding,

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,17 +40,11 @@ class Graph:
     """
 
     def __init__(self, name: str) -> None:
-        import onnxruntime as ort
-
-        from nearfuture.runtime.session import session_options
-
         path = FOLDER / f"{name}.onnx"
         if not path.is_file():
             raise NearfutureError(f"the lab has no graph {name}", code="not_found")
         self.name = name
-        self._session: Any = ort.InferenceSession(
-            path, session_options(1), providers=["CPUExecutionProvider"]
-        )
+        self._session = open_session(path)
         inputs = {value.name: value.shape for value in self._session.get_inputs()}
         self.width: int = inputs["x"][2]
         metadata = self._session.get_modelmeta().custom_metadata_map
@@ -72,6 +67,15 @@ class Graph:
         feed = {"x": np.asarray(x, np.float32), "lengths": np.asarray(valid, np.int64)}
         y: NDArray[np.float32] = self._session.run(None, feed)[0]
         return y
+
+
+def open_session(path: Path) -> Any:
+    """Open a graph of any inputs and outputs as a session of ONNX Runtime, on one thread."""
+    import onnxruntime as ort
+
+    from nearfuture.runtime.session import session_options
+
+    return ort.InferenceSession(path, session_options(1), providers=["CPUExecutionProvider"])
 
 
 @cache

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nearfuture.lab.page import Page
 from nearfuture.lab.pages import (
     concat_or_sum,
+    evidence,
     front,
     padding,
     quiz,
@@ -20,6 +21,7 @@ PAGES: tuple[Page, ...] = (
     unrolled.PAGE,
     the_race.PAGE,
     who_looks_at_whom.PAGE,
+    evidence.PAGE,
     concat_or_sum.PAGE,
     row_convolution.PAGE,
     padding.PAGE,

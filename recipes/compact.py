@@ -48,8 +48,8 @@ def compact(model: onnx.ModelProto) -> None:
         q, scale = eight_bits(weight)
         graph.initializer.remove(each)
         names = [f"{each.name}.q", f"{each.name}.scale"]
-        stored = zip((q, scale), names, strict=True)
-        graph.initializer.extend(numpy_helper.from_array(*pair) for pair in stored)
+        graph.initializer.append(numpy_helper.from_array(q, names[0]))
+        graph.initializer.append(numpy_helper.from_array(scale, names[1]))
         nodes.append(helper.make_node("DequantizeLinear", names, [each.name], axis=weight.ndim - 2))
     kept = list(graph.node)
     del graph.node[:]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -39,6 +39,7 @@ FOLDER = Path(__file__).parents[1] / "src" / "nearfuture" / "assets" / "lab" / "
 WIDTH = 4
 STATE = 8
 LOOKAHEADS = range(7)
+LEVELS = 3
 
 
 def gru(seed: int) -> StreamingLayer:
@@ -97,6 +98,34 @@ def terms(nonlinearity: Literal["tanh", "relu"]) -> Terms:
     return Terms(RNN(WIDTH, STATE, nonlinearity=nonlinearity))
 
 
+class Stack(nn.Module):
+    """The outputs of every layer of a stack, side by side: `x (B, T, D) → (B, T, sum of widths)`.
+
+    A shorter stack is what its first layers write.
+    """
+
+    def __init__(self, layers: Sequence[Recurrent | Bidirectional]) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+        # Each reads all of the past, or all there is: those above add nothing to the first.
+        self.input_size, self.field = layers[0].input_size, layers[0].field
+
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """What each layer makes of what the one below has written."""
+        outputs = []
+        for layer in self.layers:
+            x, _ = layer(x, lengths)
+            outputs.append(x)
+        return torch.cat(outputs, dim=-1), lengths
+
+
+def stacked(directions: int) -> Stack:
+    """Three plain RNNs of eight values on each other, read one way or both."""
+    torch.manual_seed(2)
+    cells = [RNN(WIDTH if not level else directions * STATE, STATE) for level in range(LEVELS)]
+    return Stack([Bidirectional(each) if directions == 2 else each for each in cells])
+
+
 def cell(kind: Callable[[int, int], Recurrent]) -> Recurrent:
     """A layer of eight values of state, as in the figures of PyTorch's `nn.RNN(4, 8)`."""
     torch.manual_seed(1)
@@ -117,7 +146,7 @@ def attention(mask: str, seed: int) -> StreamingLayer:
     return SelfAttention(WIDTH, heads=2, mask=MASKS[mask])
 
 
-LAYERS: dict[str, Callable[[], StreamingLayer | Terms]] = {
+LAYERS: dict[str, Callable[[], StreamingLayer | Terms | Stack]] = {
     **{f"gru-{number}": lambda seed=number: gru(seed) for number in (1, 2, 3)},
     **{f"bidirectional-{number}": lambda seed=number: bidirectional(seed) for number in (1, 2, 3)},
     **{
@@ -131,6 +160,8 @@ LAYERS: dict[str, Callable[[], StreamingLayer | Terms]] = {
     "unrolled-relu": lambda: terms("relu"),
     "unrolled-gru": lambda: cell(GRU),
     "unrolled-lstm": lambda: cell(LSTM),
+    "stacked-one": lambda: stacked(1),
+    "stacked-both": lambda: stacked(2),
 }
 """A line for each graph: its name, and what builds its layer."""
 
@@ -138,13 +169,15 @@ LAYERS: dict[str, Callable[[], StreamingLayer | Terms]] = {
 class LayerGraph(nn.Module):
     """`x (B, T, D), lengths (B,) → y (B, T, E)`, with B and T free."""
 
-    def __init__(self, layer: StreamingLayer | Terms) -> None:
+    def __init__(self, layer: StreamingLayer | Terms | Stack) -> None:
         super().__init__()
         self.layer: nn.Module = layer
         if isinstance(layer, Recurrent | Bidirectional):
             self.layer = OnnxRecurrence(layer)
         elif isinstance(layer, Terms):
             layer.recurrence = OnnxRecurrence(layer.rnn)
+        elif isinstance(layer, Stack):
+            layer.layers = nn.ModuleList(OnnxRecurrence(each) for each in layer.layers)
 
     def forward(self, x: Tensor, lengths: Tensor) -> Tensor:
         """The layer's output; its lengths are those of the input."""
@@ -152,7 +185,7 @@ class LayerGraph(nn.Module):
         return y
 
 
-def build(name: str) -> StreamingLayer | Terms:
+def build(name: str) -> StreamingLayer | Terms | Stack:
     """Build the layer of a graph, the same at every call."""
     return LAYERS[name]().eval()
 

@@ -117,11 +117,24 @@ def touch_unrolled(page: Tab) -> None:
     expect(page.locator(".close tbody tr")).to_have_count(8)
     assert "frame=2" in page.url
     page.locator(".controls .plain").click()
-    expect(page.locator(".readout")).to_contain_text("aabcdabc")
+    expect(page.locator(".readout").first).to_contain_text("aabcdabc")
     page.locator("#control-text").fill("cab!")
     expect(page.locator(".step")).to_have_count(3)
     page.locator(".choice input").nth(2).check(force=True)
     expect(page.locator(".facts dd").first).to_contain_text("336")
+    shapes = page.locator(".part-of-figure").last
+    expect(shapes.locator(".facts dd").nth(1)).to_contain_text("(2, 3, 8)")
+    expect(shapes.locator(".naive")).to_have_count(0)
+    shapes.locator("input[value=both]").check(force=True)
+    slide(page, "layers", 2)
+    expect(shapes.locator(".facts dd").nth(1)).to_contain_text("(2, 3, 16)")
+    expect(shapes.locator(".facts dd").nth(2)).to_contain_text("(4, 2, 8)")
+    expect(shapes.locator(".naive")).to_have_count(1)
+    shapes.locator("input[value=time-first]").check(force=True)
+    expect(shapes.locator(".facts dd").nth(1)).to_contain_text("(3, 2, 16)")
+    expect(shapes.locator(".facts dd").nth(2)).to_contain_text("(4, 2, 8)")
+    shapes.locator("input[value=each]").check(force=True)
+    expect(shapes.locator(".taken")).to_have_count(2 * 3)
 
 
 def touch_concat_or_sum(page: Tab) -> None:

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch import nn
 
+from nearfuture.lab.graphs import open_graph
 from nearfuture.lab.pages import unrolled
-from nearfuture.lab.pages.unrolled import states
-from nearfuture.layers import RNN, to_torch
+from nearfuture.lab.pages.unrolled import stack, states
+from nearfuture.layers import RNN, Serial, to_torch
 from tests.errors import refuses
 from tests.lab.test_graphs import tool
 
@@ -60,6 +61,65 @@ def test_the_first_letter_fades(cell: Any, first: str) -> None:
 def test_other_letters_are_refused(text: str) -> None:
     with refuses("invalid", "text", "a, b, c, d", repr(text)):
         states(text)
+
+
+@pytest.mark.parametrize("layout", ["batch-first", "time-first"])
+@pytest.mark.parametrize("directions", ["one", "both"])
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_outputs_and_last_states_are_those_of_torch(
+    layers: int, directions: Any, layout: Any
+) -> None:
+    found = stack("abcad", layers, directions, rows=2, layout=layout)
+    whole = tool.stacked(1 if directions == "one" else 2)
+    first = layout == "batch-first"
+    rnn = to_torch(Serial(*list(whole.layers)[:layers]), batch_first=first)
+    x = torch.eye(4)[torch.tensor([[0, 1, 2, 0, 3], [1, 2, 0, 3, 0]])]
+    with torch.no_grad():
+        outputs, h_n = rnn(x if first else x.transpose(0, 1))
+    assert found["outputs_shape"] == tuple(outputs.shape)
+    assert found["h_n_shape"] == tuple(h_n.shape)
+    row = outputs[0] if first else outputs[:, 0]
+    shown = found["outputs"].reshape(5, -1)
+    np.testing.assert_allclose(shown, row.numpy(), rtol=0, atol=1e-6)
+    np.testing.assert_allclose(found["h_n"], h_n[:, 0].numpy(), rtol=0, atol=1e-6)
+    assert found["parameters"] == sum(each.numel() for each in rnn.parameters())
+
+
+def test_the_shapes_are_those_of_the_facts() -> None:
+    one, both = stack("abc"), stack("abc", layers=2, directions="both")
+    assert one["inputs_shape"] == (2, 3, 4)
+    assert (one["outputs_shape"], one["h_n_shape"]) == ((2, 3, 8), (1, 2, 8))
+    assert (both["outputs_shape"], both["h_n_shape"]) == ((2, 3, 16), (4, 2, 8))
+
+
+def test_the_last_output_is_the_last_state_only_of_one_direction() -> None:
+    assert stack("abcad", layers=2)["apart"].tolist() == [0.0]
+    forwards, backwards = stack("abcad", layers=2, directions="both")["apart"]
+    assert forwards == 0
+    assert backwards > 0.1
+    assert stack("a", directions="both")["apart"].tolist() == [
+        0.0,
+        0.0,
+    ]  # one letter: all of it is read
+
+
+def test_a_backward_direction_that_reads_forwards_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the last state of the second direction is another one."""
+
+    def opened(name: str) -> Any:
+        graph = open_graph(name)
+
+        def forwards(x: Any) -> Any:
+            y, turned = graph(x), graph(x[:, ::-1])[:, ::-1]
+            return np.concatenate([y[..., :8], turned[..., 8:16], y[..., 16:]], axis=-1)
+
+        return forwards
+
+    right = stack("abcad", directions="both")
+    monkeypatch.setattr(unrolled, "open_graph", opened)
+    wrong = stack("abcad", directions="both")
+    np.testing.assert_array_equal(wrong["h_n"][0], right["h_n"][0])
+    assert np.abs(wrong["h_n"][1] - right["h_n"][1]).max() > 0.05
 
 
 def test_a_layer_that_forgets_nothing_is_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> None:

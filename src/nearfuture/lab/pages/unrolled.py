@@ -1,4 +1,4 @@
-"""An RNN, unrolled: its state frame by frame, what it is the sum of, and how long a letter lasts.
+"""An RNN, unrolled: its states, what they are sums of, how long a letter lasts, and their shapes.
 
 >>> import numpy as np
 >>> from nearfuture.budget import recurrent_cost
@@ -11,6 +11,9 @@
 True
 >>> other = np.eye(4)[[1, 0, 0, 2, 3]]  # the first two swapped
 >>> print(np.allclose(open_graph("unrolled-tanh")(other[None])[0, -1, 24:], h[-1]))
+False
+>>> both = open_graph("stacked-both")(letters[None])[0, :, :16]  # the first layer, both ways
+>>> print(np.array_equal(both[-1, 8:], both[0, 8:]))  # outputs[:, -1] against h_n[-1]
 False
 """
 
@@ -31,6 +34,7 @@ LETTERS = "abcd"
 LONGEST = 12
 STATE = 8
 
+Directions = Literal["one", "both"]
 Kind = Literal["tanh", "relu", "gru", "lstm"]
 _CELLS: dict[Kind, Cell] = {"tanh": "rnn", "relu": "rnn", "gru": "gru", "lstm": "lstm"}
 _PLAIN = ("tanh", "relu")
@@ -49,11 +53,7 @@ def states(
         cell: the kind of cell.
         swap: the frame that changes places with the next one; 0 for none.
     """
-    if not text or set(text) - set(LETTERS):
-        raise NearfutureError(
-            f"`text` is written with the letters {', '.join(LETTERS)}, not {text!r}",
-            parameter="text",
-        )
+    _check(text)
     graph = open_graph(f"unrolled-{cell}")
     y = graph(_one_hot(text))[0]
     h = y[:, -STATE:]
@@ -78,6 +78,60 @@ def states(
         "outputs": [1, *h.shape],
         "final": [1, 1, STATE],
     }
+
+
+def stack(
+    text: Annotated[str, Text(LONGEST)] = "abacdabc",
+    layers: Annotated[int, Between(1, 3)] = 1,
+    directions: Directions = "one",
+    rows: Annotated[int, Between(1, 4)] = 2,
+    layout: Literal["batch-first", "time-first"] = "batch-first",
+) -> dict[str, Any]:
+    """Run layers on each other over a batch: all outputs, and the last state of each direction.
+
+    The first row of the batch is the text; every other one begins a letter later.
+
+    Args:
+        text: of the letters a, b, c and d.
+        layers: L, plain RNNs of eight values a direction.
+        directions: D.
+        rows: B.
+        layout: of input and outputs; states are never batch-first.
+    """
+    _check(text)
+    count = 1 if directions == "one" else 2
+    shifted = [text[row % len(text) :] + text[: row % len(text)] for row in range(rows)]
+    x = np.concatenate([_one_hot(each) for each in shifted])
+    every = open_graph(f"stacked-{directions}")(x).reshape(rows, len(text), -1, count, STATE)
+    levels = every[:, :, :layers]
+    ends = [levels[:, -1, :, 0], levels[:, 0, :, -1]]  # each direction ends where it has read all
+    final = np.stack(ends[:count], axis=2)  # (B, L, D, H)
+    h_n = final.reshape(rows, layers * count, STATE).swapaxes(0, 1)
+    outputs = levels[:, :, -1].reshape(rows, len(text), count * STATE)
+    last = outputs[0, -1].reshape(count, STATE)
+    batch_first = layout == "batch-first"
+    return {
+        "letters": text,
+        "directions": count,
+        "layers": layers,
+        "inputs_shape": (x if batch_first else x.swapaxes(0, 1)).shape,
+        "outputs_shape": (outputs if batch_first else outputs.swapaxes(0, 1)).shape,
+        "h_n_shape": h_n.shape,
+        "outputs": outputs[0].reshape(len(text), count, STATE),
+        "h_n": h_n[:, 0],
+        "apart": _distance(last, final[0, -1]),
+        "parameters": recurrent_cost(
+            "rnn", len(LETTERS), STATE, layers=layers, bidirectional=count == 2
+        ).parameters,
+    }
+
+
+def _check(text: str) -> None:
+    if not text or set(text) - set(LETTERS):
+        raise NearfutureError(
+            f"`text` is written with the letters {', '.join(LETTERS)}, not {text!r}",
+            parameter="text",
+        )
 
 
 def _one_hot(text: str) -> NDArray[np.float32]:
@@ -112,7 +166,7 @@ def _norm(x: NDArray[np.float32]) -> NDArray[np.float64]:
 
 PAGE = Page(
     name="unrolled",
-    endpoints={"states": states},
+    endpoints={"states": states, "stack": stack},
     module=__name__,
     behind=("layers/cell.py", "layers/recurrent.py", "budget/cost.py"),
 )

@@ -1,9 +1,16 @@
 // A recurrent cell over letters: its state at every frame, and what that state is the sum of.
 
+import { Controls } from "../js/controls.js";
 import { html, rich, svg } from "../js/dom.js";
+import { drawStack } from "../js/stack.js";
 
-export function defaults({ states }) {
+export function defaults({ states, stack }) {
   return {
+    layers: stack.layers.default,
+    directions: stack.directions.default,
+    rows: stack.rows.default,
+    layout: stack.layout.default,
+    answer: "one",
     text: states.text.default,
     cell: states.cell.default,
     swap: states.swap.default,
@@ -44,7 +51,9 @@ export async function show(lab) {
   const readout = html("p", { class: "readout", "aria-live": "polite" });
   const sums = html("div", { class: "wide" });
   const facts = html("dl", { class: "facts" });
-  drawing.append(chain, readout, sums, facts);
+  const part = html("section", { class: "part-of-figure" }, chain, readout, sums, facts);
+  const shapes = html("section", { class: "part-of-figure" });
+  drawing.append(part, shapes);
 
   let found = null;
   const draw = () => {
@@ -66,7 +75,57 @@ export async function show(lab) {
     if (changed.some((key) => MODEL.includes(key))) lab.attempt(ask);
     else draw();
   });
+  await stacks(lab, shapes);
 }
+
+const STACK = ["text", "layers", "directions", "rows", "layout"];
+
+// Layers on each other, one way or both: all outputs, the last states, and what a head takes of them.
+async function stacks(lab, section) {
+  const { state, api, parameters, t, number } = lab;
+  const limits = parameters.stack;
+  const place = html("div", { class: "controls" });
+  const picture = html("div", { class: "wide", tabindex: 0, role: "group", "aria-label": t("stack-label") });
+  const readout = html("p", { class: "readout", "aria-live": "polite" });
+  const facts = html("dl", { class: "facts" });
+  section.append(html("h2", {}, t("stack-title")), html("p", { class: "axes" }, t("stack-note")), place, picture, readout, facts);
+  const controls = new Controls(place, state);
+  const choices = (key, values) => controls.choice(key, { label: t(key), options: values.map((value) => [value, t(`${key}-${value}`)]) });
+  controls.slider("layers", { label: t("layers"), limits: limits.layers });
+  choices("directions", limits.directions.choices);
+  controls.slider("rows", { label: t("rows"), limits: limits.rows });
+  choices("layout", limits.layout.choices);
+  choices("answer", ["one", "each"]);
+  let found = null;
+  const draw = () => {
+    const { answer } = state.all("answer");
+    picture.replaceChildren(drawStack(lab, found, answer));
+    const end = found.apart.at(-1);
+    const key = answer === "each" ? "each-step" : found.directions === 1 ? "same-state" : "other-state";
+    readout.replaceChildren(...rich(t(key, { apart: percent(number, end), n: found.letters.length })));
+    const shape = (sizes) => `(${sizes.join(", ")})`;
+    facts.replaceChildren(
+      fact("x", shape(found.inputs_shape), t("inputs-note")),
+      fact("outputs", shape(found.outputs_shape), t(`shape-${state.get("layout")}`)),
+      fact("h_n", shape(found.h_n_shape), t("shape-h_n")),
+      fact(t("parameters"), number(found.parameters), t("stack-parameters")),
+    );
+  };
+  const renew = async () => {
+    const answer = await api.get("stack", state.all(...STACK));
+    if (answer === null) return;
+    found = answer;
+    draw();
+  };
+  await renew();
+  state.onChange((changed) => {
+    if (changed.some((key) => STACK.includes(key))) lab.attempt(renew);
+    else if (changed.includes("answer")) draw();
+  });
+}
+
+const fact = (name, value, note) =>
+  html("div", {}, html("dt", {}, name), html("dd", {}, value, html("br"), html("small", {}, note)));
 
 const percent = (number, share) => `${number(100 * share, share < 0.1 ? 1 : 0)}%`;
 
@@ -164,8 +223,6 @@ function terms({ t }, found, frame) {
 }
 
 function described({ t, number }, found) {
-  const fact = (name, value, note) =>
-    html("div", {}, html("dt", {}, name), html("dd", {}, value, html("br"), html("small", {}, note)));
   const shape = (sizes) => `(${sizes.join(", ")})`;
   return [
     fact(t("parameters"), number(found.parameters[2]), t("parameters-note", { n: found.parameters[1] })),

@@ -186,12 +186,14 @@ def touch_quiz(page: Tab) -> None:
 
 def touch_padding(page: Tab) -> None:
     lanes = page.locator(".read-row")
+    expect(lanes).to_have_count(4)  # the last is torch's
     assert lanes.nth(0).locator("rect.future.drift").count() == 6
-    expect(page.locator(".readout strong")).to_contain_text("93%")
+    expect(page.locator(".readout strong").first).to_contain_text("93%")
     tall = "rects => rects.filter(rect => rect.getAttribute('height') > 0).length"
     assert lanes.nth(0).locator("rect.future.drift").evaluate_all(tall) == 6
     assert lanes.nth(1).locator("rect.future.drift").evaluate_all(tall) == 0  # with lengths
     assert lanes.nth(2).locator("rect.past.drift").evaluate_all(tall) == 8
+    expect(page.locator(".readout").last).to_contain_text("10⁻")
     slide(page, "padding", 2)
     expect(lanes.nth(2).locator("rect.past.drift")).to_have_count(3)
     slide(page, "padding", 0)

@@ -7,9 +7,10 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from nearfuture.lab import packed
 from nearfuture.lab.graphs import open_graph
 from nearfuture.lab.pages import padding
-from nearfuture.lab.pages.padding import drift
+from nearfuture.lab.pages.padding import drift, torch_packed
 from nearfuture.layers import to_torch
 from tests.lab.test_graphs import tool
 
@@ -51,6 +52,20 @@ def test_lengths_are_as_exact_as_packing() -> None:
     expected, _ = pad_packed_sequence(layer(packed)[0], batch_first=True)
     y = open_graph("bidirectional-concat")(x.numpy(), lengths=[6, 14])
     np.testing.assert_allclose(y, expected.detach().numpy(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("words", "frames"), [(2, 16), (6, 0), (10, 3)])
+def test_torchs_packing_says_the_same_up_to_rounding(words: int, frames: int) -> None:
+    found = torch_packed(words, frames, "noise")
+    assert found is not None
+    assert found["farthest"] < 1e-6
+    assert found["drift"] < 1e-5
+    assert len(found["backward"]) == words
+
+
+def test_without_torch_there_is_no_row_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packed.importlib.util, "find_spec", lambda name: None)
+    assert torch_packed() is None
 
 
 @pytest.fixture

@@ -19,7 +19,8 @@ export async function show(lab) {
   });
   const readout = html("p", { class: "readout", "aria-live": "polite" });
   const lanes = html("div", { class: "read-rows" });
-  drawing.append(readout, lanes, legend(t));
+  const others = html("div", { class: "read-rows" });
+  drawing.append(readout, lanes, others, legend(t));
 
   const draw = (found) => {
     const { naive, exact } = found;
@@ -31,14 +32,38 @@ export async function show(lab) {
       lane(lab, found, { name: "state", height, state: found.state }),
     );
   };
-  draw(await api.get("drift", state.all(...KEYS)));
+  // Torch takes seconds to start, so what it says comes after the figure.
+  const packing = async (found) => {
+    const torch = await api.always("torch_packed", state.all(...KEYS));
+    if (torch === null) {
+      others.replaceChildren(html("p", { class: "axes" }, t("packed-absent")));
+      return;
+    }
+    const height = Math.max(0.1, ...found.naive.forward, ...found.naive.backward, ...found.state);
+    others.replaceChildren(
+      lane(lab, found, { name: "packed", height, forward: torch.forward, backward: torch.backward, end: found.words }),
+      html("p", { class: "readout" }, ...rich(t("packed-said", { drift: tiny(torch.drift), farthest: tiny(torch.farthest) }))),
+    );
+  };
+  const first = await api.get("drift", state.all(...KEYS));
+  draw(first);
+  lab.attempt(() => packing(first));
   state.onChange(() => {
     lab.touched();
     lab.attempt(async () => {
       const found = await api.get("drift", state.all(...KEYS));
-      if (found !== null) draw(found);
+      if (found === null) return;
+      draw(found);
+      await packing(found);
     });
   });
+}
+
+// A number near 0, as one writes it.
+function tiny(value) {
+  if (value === 0) return "0";
+  const [digits, power] = value.toExponential(0).split("e");
+  return `${digits}\u00a0·\u00a010${[...power].map((sign) => "⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹"["-+0123456789".indexOf(sign)]).join("")}`;
 }
 
 const percent = (number, share) => `${number(100 * share, share < 0.01 ? 2 : 0)}%`;

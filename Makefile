@@ -100,7 +100,7 @@ clean:
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)"
-	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,media,dev]"
+	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,media,phrases,dev]"
 	# Here rather than in the tests, where a warning about another's syntax would be an error; some
 	# packages ship templates that are no Python. Nobody imports a third of it.
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '/tests?/|/transformers/models/' .venv/lib || true

@@ -17,6 +17,7 @@ TABLE: dict[str, set[str] | None] = {
     "audio": set(),
     "budget": {"text"},
     "decoding": {"text"},
+    "phrases": {"decoding", "text"},
     "runtime": {"audio", "budget", "decoding", "text"},
     "serving": {"audio", "budget", "decoding", "runtime", "text"},
     "client": {"audio", "decoding", "text"},
@@ -33,7 +34,17 @@ TABLE: dict[str, set[str] | None] = {
 }
 # What the base install lacks, and where it may be imported: nowhere, or only inside functions.
 LEARNING_ONLY = {"torch", "lhotse", "onnx", "onnxscript", "safetensors", "scipy", "hypothesis"}
-NEVER = {"budget", "text", "audio", "decoding", "runtime", "serving", "client", "evaluation"}
+NEVER = {
+    "budget",
+    "text",
+    "audio",
+    "decoding",
+    "phrases",
+    "runtime",
+    "serving",
+    "client",
+    "evaluation",
+}
 INSIDE_FUNCTIONS = {"audit", "cli", "lab"}
 PURE = {"budget", "text"}
 

@@ -223,6 +223,8 @@ FLAGS = {
         "--api-key",
         "--json",
     },
+    "phrases": {"FILES", "--intents", "--model", "--sample", "--seed", "--words", "--json"},
+    "lm build": {"TEXTS", "--out", "--order"},
     "demo": set(),
 }
 
@@ -282,6 +284,7 @@ def test_commands() -> None:
     known = {command.split()[0] for command in FLAGS}
     assert set(app) - flags == known
     assert set(app["data"]) - flags == {"import", "check", "list", "fetch"}
+    assert set(app["lm"]) - flags == {"build"}
 
 
 @pytest.mark.parametrize("command", FLAGS)

@@ -17,6 +17,7 @@ PROJECT = Path(__file__).parents[1] / "pyproject.toml"
 MODULES = {
     "python-multipart": "python_multipart",
     "prometheus-client": "prometheus_client",
+    "pyyaml": "yaml",
 }
 # Requirement → the package that imports it for us.
 FOR_OTHERS = {

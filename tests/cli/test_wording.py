@@ -131,8 +131,35 @@ TYPED = {
         "serve --allow-origin example",
         "serve --model none",
     ],
+    "phrases": [
+        "phrases --help",
+        "phrases",
+        "phrases none.yaml",
+        "phrases home.yaml",
+        "phrases home.yaml --intents Fly",
+        "phrases home.yaml --sample 2",
+        "phrases home.yaml --model digits",
+    ],
+    "lm": [
+        "lm --help",
+        "lm build --help",
+        "lm build none.txt --out words.arpa",
+        "lm build notes.wav --out words.arpa --order 10",
+        "lm build notes.wav --out words.arpa",
+    ],
     "lab": ["lab --help", "lab --port 99999", "lab --language fr"],
 }
+
+HOME = """
+language: en
+intents:
+  Switch: {data: [{sentences: ["(turn|switch) {state} [the] {room} light[s]"]}]}
+  Say: {data: [{sentences: ["say {anything}", "switch on the hall light"]}]}
+lists:
+  state: {values: ["on", "off"]}
+  room: {values: [hall, kitchen]}
+  anything: {wildcard: true}
+"""
 
 
 @pytest.mark.parametrize("command", TYPED)
@@ -148,6 +175,7 @@ def test_the_wording_is_that_of_the_snapshot(
         monkeypatch.delenv(name, raising=False)
     for name in ("a.flac", "b.flac"):
         shutil.copy(CLIP, name)
+    Path("home.yaml").write_text(HOME)
     Path("notes.wav").write_text("These are words, but nobody speaks them.")
     sections = []
     for typed in TYPED[command]:

@@ -17,7 +17,9 @@ from nearfuture.cli.export import export
 from nearfuture.cli.flags import running
 from nearfuture.cli.lab import lab
 from nearfuture.cli.listen import listen
+from nearfuture.cli.lm import lm
 from nearfuture.cli.measure import measure
+from nearfuture.cli.phrases import phrases
 from nearfuture.cli.quantize import quantize
 from nearfuture.cli.serve import serve
 from nearfuture.cli.stream import stream
@@ -46,6 +48,8 @@ for _command in (
     budget,
     evaluate,
     data,
+    phrases,
+    lm,
     quantize,
     serve,
     lab,

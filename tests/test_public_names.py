@@ -46,7 +46,17 @@ FLAGS = {
         "--quantum-wait-ms",
         "--json",
     },
-    "transcribe": {"FILES", "--model", "--budget", "--format", "--out", "--quiet", "--live"},
+    "transcribe": {
+        "FILES",
+        "--model",
+        "--budget",
+        "--grammar",
+        "--threshold",
+        "--format",
+        "--out",
+        "--quiet",
+        "--live",
+    },
     "train": {
         "--data",
         "--preset",

@@ -400,3 +400,34 @@ def test_a_file_that_is_damaged_later_keeps_the_text_before(
     rows = [json.loads(file.read_text()) for file in (tmp_path / "new").iterdir()]
     assert sorted(row["file"] for row in rows) == sorted(map(str, (path, paused)))
     assert all(row["text"].startswith(TEXT) for row in rows)
+
+
+def test_a_grammar_gives_intents_and_slots(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    grammar = tmp_path / "dial.yaml"
+    grammar.write_text(
+        "language: en\n"
+        "intents: {Dial: {data: [{sentences: ['{d:a} {d:b} {d:c} {d:e}']}]}}\n"
+        "lists: {d: {range: {from: 0, to: 9}}}\n",
+        encoding="utf-8",
+    )
+    arguments = (CLIP, OTHER, "--grammar", grammar)
+    code, out, _ = run(capsys, *arguments, "--format", "json")
+    first, second = map(json.loads, out.splitlines())
+    assert (code, first["text"]) == (0, TEXT)
+    (command,) = first["commands"]
+    assert (command["intent"], command["understood"]) == ("Dial", True)
+    assert {name: slot["value"] for name, slot in command["slots"].items()} == {
+        "a": 3, "b": 6, "c": 0, "e": 2
+    }  # fmt: skip
+    assert command["slots"]["b"]["start_ms"] == first["words"][1]["start_ms"]
+    # The other has three digits, and is no sentence of the grammar.
+    assert [command["understood"] for command in second["commands"]] == [False]
+    assert second["text"] == ""
+
+    code, out, err = run(capsys, OTHER, "--grammar", grammar, "--threshold", "0")
+    assert (code, len(out.split())) == (0, 4)
+    code, out, err = run(capsys, OTHER, "--grammar", grammar, "--threshold", "0.99")
+    assert (code, out) == (0, "")
+    assert "nothing was understood" in err

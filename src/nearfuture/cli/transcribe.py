@@ -14,6 +14,7 @@ from rich.text import Text
 
 from nearfuture.cli.console import Console, complain
 from nearfuture.cli.flags import explain
+from nearfuture.cli.grammar import GrammarOptions
 from nearfuture.cli.listen import interruptible
 from nearfuture.cli.options import Flag, ModelOptions
 from nearfuture.cli.playback import in_real_time, styled
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfuture.audio import AudioReader
+    from nearfuture.cli.grammar import SpokenCommands
     from nearfuture.runtime import Model, TranscribedUtterance
 
 _CHUNK_MS = 20
@@ -40,12 +42,16 @@ def transcribe(
     /,
     *,
     options: ModelOptions = ModelOptions(),
+    grammar: GrammarOptions = GrammarOptions(),
     form: Annotated[Format | None, Parameter(name="--format")] = None,
     out: Path | None = None,
     quiet: Flag = False,
     live: Flag = False,
 ) -> None:
     """Transcribe recordings of any format, rate and length within a latency budget.
+
+    With --grammar only its sentences are written, and json has their intents and slots: see
+    `nearfuture phrases`.
 
     Each utterance is printed as a line when it ends, after the name of the file if there are
     several. A file that cannot be read, was cut off or is damaged is reported on stderr, what can
@@ -55,6 +61,7 @@ def transcribe(
     Args:
         files: The recordings: files, folders, patterns in quotes, or - for standard input.
         options: The model that transcribes, and its latency budget.
+        grammar: Sentences that may be said.
         form: "txt", "srt" or "vtt" (subtitles), "json" (one line per recording), "ctm" or
             "textgrid" (Praat); by default the format of the file named by --out, or "txt".
         out: A file, if it ends in .txt, .srt, .vtt, .json, .ctm or .TextGrid; otherwise a folder
@@ -70,16 +77,23 @@ def transcribe(
             code="conflict",
             parameter="live",
         )
+    if live and grammar.grammar:
+        raise NearfutureError(
+            "`live` shows text that may still change, without a `grammar`: omit one of them",
+            code="conflict",
+            parameter="live",
+        )
     chosen = choose_format(form, out, FORMATS)
     recordings, failures = named_recordings(files)
     model = load(options.model, budget_ms=options.budget_ms)
+    commands = grammar.commands(model)
     progress = ReadingProgress(len(recordings), shown=not (live or quiet))
     with (
         interruptible() as stop,
         closing(progress),
         ResultFiles(chosen, out, recordings=len(recordings)) as results,
     ):
-        run = _Run(model, chosen, results, progress, stop, quiet)
+        run = _Run(model, commands, chosen, results, progress, stop, quiet)
         for failure in failures:
             run.fail(failure)
         for recording in recordings:
@@ -101,6 +115,7 @@ class _Run:
     """One run of the command over its recordings."""
 
     model: "Model"
+    commands: "SpokenCommands | None"
     form: str
     results: ResultFiles
     progress: ReadingProgress
@@ -118,12 +133,14 @@ class _Run:
         with self.results.open(recording.name, recording.stem) as write:
             blocks = self.progress.blocks(reader, recording.name)
             audio = _InterruptibleAudio(reader, blocks, self.stop)
+            utterances = (self.commands or self.model).utterances(audio.blocks(), reader.rate)
             transcript = FormattedTranscript(
                 name=recording.name,
                 stem=recording.stem,
                 model=self.model,
                 reader=reader,
-                utterances=audio.counted(self.model.utterances(audio.blocks(), reader.rate)),
+                utterances=audio.counted(utterances),
+                commands=self.commands,
             )
             named = self.progress.recordings > 1 and not self.results.separate
             for piece in transcript.pieces(self.form, named=named):
@@ -147,7 +164,8 @@ class _Run:
         elif audio.reader.damage is not None:
             self.fail(audio.reader.damage.sentence(recording.label))
         elif audio.utterances == 0 and not self.quiet:
-            self._report(f"{recording.label}: no words were recognised")
+            nothing = "nothing was understood" if self.commands else "no words were recognised"
+            self._report(f"{recording.label}: {nothing}")
 
     def _report(self, message: str) -> None:
         self.progress.make_room(stderr=True)

@@ -3,12 +3,13 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nearfuture.text import ctm, srt, textgrid, timed_json, vtt
 
 if TYPE_CHECKING:
     from nearfuture.audio import AudioReader
+    from nearfuture.cli.grammar import SpokenCommands
     from nearfuture.decoding import Word
     from nearfuture.runtime import Model, TranscribedUtterance
 
@@ -25,6 +26,7 @@ class FormattedTranscript:
         model: The model that transcribes it.
         reader: The open recording; its length is known when all of it has been read.
         utterances: The utterances, as they end.
+        commands: Where a grammar is searched, what was understood and what was not.
     """
 
     name: str
@@ -32,6 +34,7 @@ class FormattedTranscript:
     model: "Model"
     reader: "AudioReader"
     utterances: Iterator["TranscribedUtterance"]
+    commands: "SpokenCommands | None" = None
 
     def pieces(self, form: str, *, named: bool = False) -> Iterator[str]:
         """Yield the text in a format, as soon as it is known.
@@ -85,7 +88,7 @@ class FormattedTranscript:
             }
             for utterance in transcription.utterances
         ]
-        row = {
+        row: dict[str, Any] = {
             "file": self.name,
             "text": transcription.text,
             "utterances": utterances,
@@ -93,4 +96,6 @@ class FormattedTranscript:
             "audio_ms": round(transcription.audio_ms, 1),
             "latency_ms": itemised,
         }
+        if self.commands is not None:
+            row["commands"] = [command.json() for command in self.commands.spoken]
         yield json.dumps(row, ensure_ascii=False) + "\n"

@@ -3,6 +3,7 @@
 from nearfuture.runtime.bundle import Bundle, bundled
 from nearfuture.runtime.decoder import Event
 from nearfuture.runtime.engine import Engine, OfflineEngine, row
+from nearfuture.runtime.grammar import grammar_search, search_blocks
 from nearfuture.runtime.manifest import Manifest, StoredFile
 from nearfuture.runtime.model import Model, load
 from nearfuture.runtime.pcm import as_samples
@@ -42,6 +43,8 @@ __all__ = [
     "UnsupportedPrecision",
     "as_samples",
     "bundled",
+    "grammar_search",
     "load",
     "row",
+    "search_blocks",
 ]

@@ -252,16 +252,36 @@ class Model:
         >>> load("digits-bidirectional").log_probs(np.zeros(8000)).shape
         (24, 17)
         """
+        return np.concatenate(list(self.log_prob_blocks([samples], rate)))
+
+    def log_prob_blocks(
+        self, blocks: Iterable[ArrayLike], rate: int | None = None
+    ) -> Iterator[NDArray[np.float32]]:
+        """Compute the log-probabilities of a recording that comes in blocks, as they are final.
+
+        All of them, one behind another, are what `log_probs` returns. Memory does not grow with
+        the length of the recording.
+
+        Args:
+            blocks: (n,) floating point in [-1, 1] or int16, one behind another.
+            rate: samples per second of the blocks; by default the model's own.
+
+        Raises:
+            NearfutureError: for samples of another kind or not finite.
+        """
         rate = self.rate if rate is None else rate
         if self._offline is not None:
-            return np.concatenate(list(self._offline_log_probs([samples], rate)))
+            yield from self._offline_log_probs(blocks, rate)
+            return
         lookahead = self._config(rate).lookahead
         parts: list[NDArray[np.float32]] = []
         stream = self.stream(rate, on_log_probs=lambda heads: parts.append(heads[lookahead]))
-        for second in _seconds([samples], rate):
+        for second in _seconds(blocks, rate):
             stream.accept(second)
+            yield from parts
+            parts.clear()
         stream.finish()
-        return np.concatenate(parts)
+        yield from parts
 
     def _offline_log_probs(
         self, blocks: Iterable[ArrayLike], rate: int

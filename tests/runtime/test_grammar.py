@@ -7,7 +7,7 @@ import pytest
 
 from nearfuture.audio import read
 from nearfuture.decoding import Automaton, Endpoint, GrammarResult
-from nearfuture.phrases import Command, Phrases
+from nearfuture.phrases import Phrases, SpokenCommand
 from nearfuture.runtime import Model, grammar_search, load, search_blocks
 from nearfuture.runtime.bundle import MODELS
 from tests.errors import refuses
@@ -73,7 +73,7 @@ def test_a_command_has_its_intent_and_its_slots_in_time(model: Model, phrases: P
     search = grammar_search(model, phrases.automaton)
     samples = read(SAMPLES / "flite-rms-3602.flac").samples
     (result,) = search_blocks(model, [samples], search)
-    command = Command.of(result, phrases)
+    command = SpokenCommand.of(result, phrases)
     assert (command.intent, command.values) == (
         "Dial",
         {"to": "me", "a": 3, "b": 6, "c": 0, "e": 2},
@@ -91,7 +91,7 @@ def test_noise_gives_nothing_and_a_lower_threshold_more(model: Model, phrases: P
     lenient = grammar_search(model, phrases.automaton, threshold=0.0)
     results = list(search_blocks(model, [noise], strict))
     assert not any(result.understood for result in results)
-    assert not any(Command.of(result, phrases).intent for result in results)
+    assert not any(SpokenCommand.of(result, phrases).intent for result in results)
     samples = read(SAMPLES / "flite-rms-3602.flac").samples
     assert [result.understood for result in search_blocks(model, [samples], lenient)] == [True]
 

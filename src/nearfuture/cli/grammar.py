@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from nearfuture.decoding import GrammarSearch
-    from nearfuture.phrases import Command, Phrases
+    from nearfuture.phrases import Phrases, SpokenCommand
     from nearfuture.runtime import Model, TranscribedUtterance
 
 
@@ -30,7 +30,7 @@ class GrammarOptions:
     grammar: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = ()
     threshold: Annotated[float | None, Parameter(show_default=False)] = None
 
-    def commands(self, model: "Model") -> "SpokenCommands | None":
+    def commands(self, model: "Model") -> "GrammarTranscriber | None":
         """Compile the grammar for a model; None where there is none."""
         from nearfuture.error import NearfutureError
 
@@ -47,11 +47,11 @@ class GrammarOptions:
 
         phrases = Phrases.load(*self.grammar)
         search = grammar_search(model, phrases.automaton, threshold=self.threshold)
-        return SpokenCommands(model, phrases, search)
+        return GrammarTranscriber(model, phrases, search)
 
 
 @dataclass
-class SpokenCommands:
+class GrammarTranscriber:
     """The commands of a recording, in the shape of a model's utterances.
 
     Attributes:
@@ -61,17 +61,17 @@ class SpokenCommands:
     model: "Model"
     phrases: "Phrases"
     search: "GrammarSearch"
-    spoken: list["Command"] = field(default_factory=list)
+    spoken: list["SpokenCommand"] = field(default_factory=list)
 
     def utterances(
         self, blocks: Iterable["ArrayLike"], rate: int
     ) -> Iterator["TranscribedUtterance"]:
         """Yield what is understood of a recording, as it ends."""
-        from nearfuture.phrases import Command
+        from nearfuture.phrases import SpokenCommand
         from nearfuture.runtime import TranscribedUtterance, search_blocks
 
         self.spoken = []
         for result in search_blocks(self.model, blocks, self.search, rate):
-            self.spoken.append(Command.of(result, self.phrases))
+            self.spoken.append(SpokenCommand.of(result, self.phrases))
             if result.understood:
                 yield TranscribedUtterance(result.text, result.words)

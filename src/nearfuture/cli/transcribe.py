@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from nearfuture.audio import AudioReader
-    from nearfuture.cli.grammar import SpokenCommands
+    from nearfuture.cli.grammar import GrammarTranscriber
     from nearfuture.runtime import Model, TranscribedUtterance
 
 _CHUNK_MS = 20
@@ -115,7 +115,7 @@ class _Run:
     """One run of the command over its recordings."""
 
     model: "Model"
-    commands: "SpokenCommands | None"
+    commands: "GrammarTranscriber | None"
     form: str
     results: ResultFiles
     progress: ReadingProgress

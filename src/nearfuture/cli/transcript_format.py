@@ -9,7 +9,7 @@ from nearfuture.text import ctm, srt, textgrid, timed_json, vtt
 
 if TYPE_CHECKING:
     from nearfuture.audio import AudioReader
-    from nearfuture.cli.grammar import SpokenCommands
+    from nearfuture.cli.grammar import GrammarTranscriber
     from nearfuture.decoding import Word
     from nearfuture.runtime import Model, TranscribedUtterance
 
@@ -34,7 +34,7 @@ class FormattedTranscript:
     model: "Model"
     reader: "AudioReader"
     utterances: Iterator["TranscribedUtterance"]
-    commands: "SpokenCommands | None" = None
+    commands: "GrammarTranscriber | None" = None
 
     def pieces(self, form: str, *, named: bool = False) -> Iterator[str]:
         """Yield the text in a format, as soon as it is known.

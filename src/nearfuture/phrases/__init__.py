@@ -1,6 +1,6 @@
 """What may be said: template sentences, counted, sampled, spelled and understood."""
 
-from nearfuture.phrases.command import Command, TimedSlot
+from nearfuture.phrases.command import SpokenCommand, TimedSlot
 from nearfuture.phrases.phrases import Block, Meaning, Phrases, SlotValue
 
-__all__ = ["Block", "Command", "Meaning", "Phrases", "SlotValue", "TimedSlot"]
+__all__ = ["Block", "Meaning", "Phrases", "SlotValue", "SpokenCommand", "TimedSlot"]

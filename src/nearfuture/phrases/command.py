@@ -27,7 +27,7 @@ class TimedSlot(TimedText):
 
 
 @dataclass(frozen=True)
-class Command:
+class SpokenCommand:
     """What was said between two silences, and what it means.
 
     Args:
@@ -43,7 +43,7 @@ class Command:
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, result: GrammarResult, phrases: Phrases) -> Command:
+    def of(cls, result: GrammarResult, phrases: Phrases) -> SpokenCommand:
         """Return the meaning of a result of the phrases' grammar."""
         meaning = phrases.understand(result.text) if result.understood else None
         if meaning is None:

@@ -179,6 +179,16 @@ def test_importing_loads_little(statement: str) -> None:
     assert result.stdout.strip() == "[]"
 
 
+def test_the_lab_answers_before_it_loads_what_its_figures_need() -> None:
+    later = ["torch", "onnxruntime", "soundfile", "soxr", "nearfuture.audit", "nearfuture.runtime"]
+    script = f"""import nearfuture.lab.server, sys
+print([name for name in {later} if name in sys.modules])"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize(
     "module", ["runtime", "serving", "client", "evaluation", "budget", "text", "audio", "decoding"]
 )

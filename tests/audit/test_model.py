@@ -40,6 +40,24 @@ def test_the_matrix_is_who_looks_at_whom() -> None:
     assert (report.lookahead, report.lookback, report.stride) == (2, 0, 1)
 
 
+def test_the_matrix_alone_is_that_of_the_report() -> None:
+    torch.manual_seed(0)
+    net = Serial(GRU(3, 4), Lookahead(4, 2)).eval()
+    called = []
+
+    def counted(x: Tensor) -> Tensor:
+        called.append(len(x))
+        with torch.no_grad():
+            y: Tensor = net(x, torch.full((len(x),), x.shape[1]))[0]
+        return y
+
+    matrix = audit.matrix(counted, example(9))
+    few = len(called)
+    report = audit.model(counted, example(9))
+    assert np.array_equal(matrix, report.matrix)
+    assert few < (len(called) - few) / 1.5
+
+
 @pytest.mark.parametrize("frames", [0, 1, 5, 19])
 def test_lookahead_alone_is_that_of_the_matrix(frames: int) -> None:
     assert audit.lookahead(ahead(frames), example(150)) == frames

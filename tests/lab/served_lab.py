@@ -10,7 +10,7 @@ import uvicorn
 from playwright.sync_api import Browser, sync_playwright
 
 from nearfuture.lab import create_app
-from nearfuture.serving.server import Address, bind
+from nearfuture.serving.listener import Address, bind
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 

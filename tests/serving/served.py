@@ -24,7 +24,8 @@ from nearfuture.audio import read
 from nearfuture.runtime import Bundle, Dispatcher
 from nearfuture.runtime.bundle import MODELS
 from nearfuture.serving.limits import ServerLimits
-from nearfuture.serving.server import Address, bind, serve
+from nearfuture.serving.listener import Address, bind
+from nearfuture.serving.server import serve
 from nearfuture.serving.service import Service
 from nearfuture.serving.settings import ServerSettings
 from nearfuture.text import join_utterances

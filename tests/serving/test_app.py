@@ -25,7 +25,7 @@ from nearfuture.serving import server
 from nearfuture.serving.app import create_app
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.limits import ServerLimits
-from nearfuture.serving.server import Address, bind
+from nearfuture.serving.listener import Address, bind
 from nearfuture.serving.service import Service
 from nearfuture.serving.settings import ServerSettings
 from tests.errors import refuses

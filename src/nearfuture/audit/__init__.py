@@ -4,7 +4,7 @@ from nearfuture.audit import render
 from nearfuture.audit.call import AuditOptions, CallOptions
 from nearfuture.audit.labels import labels
 from nearfuture.audit.report import Culprit, Finding, Kind, Report
-from nearfuture.audit.run import assert_lookahead, lookahead, model
+from nearfuture.audit.run import assert_lookahead, lookahead, matrix, model
 
 __all__ = [
     "AuditOptions",
@@ -16,6 +16,7 @@ __all__ = [
     "assert_lookahead",
     "labels",
     "lookahead",
+    "matrix",
     "model",
     "render",
 ]

@@ -1,4 +1,4 @@
-"""`audit.model`, `audit.lookahead` and `audit.assert_lookahead`."""
+"""`audit.model`, and its parts alone: `matrix`, `lookahead` and `assert_lookahead`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Unpack, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nearfuture.audit.adapters import preserved_random_state
 from nearfuture.audit.audit import Audit
@@ -19,7 +20,12 @@ from nearfuture.audit.call import (
     take,
 )
 from nearfuture.audit.checks import streaming_layer_steps
-from nearfuture.audit.probing import extrapolate, farthest_dependency
+from nearfuture.audit.probing import (
+    Probes,
+    dependency_matrix,
+    extrapolate,
+    farthest_dependency,
+)
 from nearfuture.audit.render.terminal import text
 from nearfuture.audit.report import Report
 from nearfuture.audit.setup import prepare
@@ -87,6 +93,36 @@ def model(
                 "`chunks` and `first_chunk` have no effect without `step`", parameter="chunks"
             )
         return Audit(setup, limit, steps, matrix).report()
+
+
+def matrix(fn: Any, example: Any, **options: Unpack[CallOptions]) -> NDArray[np.bool_]:
+    """Measure the dependency matrix of a model, and nothing else: about twenty calls per 32 frames.
+
+        matrix[u, s]   whether any bit of output `u` changes when input frame `s` changes
+
+    It is the matrix of `model`, which besides checks that calls can be repeated, that rows of a
+    batch are independent, and that other lengths and padding change nothing: use it where those are
+    known.
+
+    Args:
+        fn: as for `model`.
+        example: an input.
+        options: how it is called, as in `CallSpec`.
+
+    Returns:
+        (U, T) of bool.
+
+    Raises:
+        NearfutureError: where the model cannot be run.
+
+    >>> import numpy as np
+    >>> matrix(lambda x: np.cumsum(x, axis=1), np.ones((1, 3, 2))).astype(int).tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    """
+    with preserved_random_state(), np.errstate(all="ignore"):
+        setup = prepare(fn, example, None, options)
+        probes = Probes(setup.base, seed=setup.seed)
+        return np.asarray(dependency_matrix(setup, probes).matrix, np.bool_)
 
 
 def lookahead(fn: Any, example: Any, **options: Unpack[CallOptions]) -> float:

@@ -17,7 +17,7 @@ from nearfuture.serving.limits import ServerLimits
 
 if TYPE_CHECKING:
     from nearfuture.runtime import Bundle, Dispatcher
-    from nearfuture.serving.server import Address, Listener
+    from nearfuture.serving.listener import Address, Listener
     from nearfuture.serving.settings import ServerSettings
 
 _SWITCH_S = 0.0005
@@ -143,8 +143,8 @@ def serve(
     from nearfuture.decoding import Endpoint
     from nearfuture.serving import log as logging
     from nearfuture.serving.limits import needed_descriptors, within_descriptors
+    from nearfuture.serving.listener import bind
     from nearfuture.serving.origin import as_origin
-    from nearfuture.serving.server import bind
     from nearfuture.serving.server import serve as run
     from nearfuture.serving.service import Service
     from nearfuture.serving.settings import ServerSettings
@@ -281,8 +281,8 @@ def _api_key(file: Path | None) -> str | None:
 
 
 def _addresses(network: NetworkOptions) -> "list[Address]":
+    from nearfuture.serving.listener import Address
     from nearfuture.serving.protocols import PROTOCOLS
-    from nearfuture.serving.server import Address
 
     addresses = [Address(network.host, network.port)]
     for option in network.listen:

@@ -68,6 +68,7 @@ def create_app(*, language: Language | None = None, pages: Sequence[Page] = PAGE
         exception_handlers={NearfutureError: _refused},
     )
     app.router.redirect_slashes = False
+    app.state.warm_up = lab.warm_up
     return app
 
 
@@ -80,6 +81,11 @@ class _Lab:
         # One figure at a time: the audit keeps the state of a process's random generators.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="figure")
         self._turn = asyncio.Lock()
+
+    async def warm_up(self) -> None:
+        """Load what figures need, while a browser loads the first page."""
+        async with self._turn:
+            await asyncio.get_running_loop().run_in_executor(self._worker, _load)
 
     async def front(self, request: Request) -> Response:
         return self._html(FRONT_PAGE, request)
@@ -151,6 +157,16 @@ class _Guard:
         refusal = self._origins.refusal(HTTPConnection(scope))
         answer: ASGIApp = self._app if refusal is None else _FOREIGN.response()
         await answer(scope, receive, with_headers)
+
+
+def _load() -> None:
+    """Import the libraries of the first figure, and open its graphs."""
+    from nearfuture import audit  # noqa: F401 - it is imported once in a process
+    from nearfuture.lab.pages.front import FAMILIES
+    from nearfuture.lab.pages.who_looks_at_whom import stack_of
+
+    for family in FAMILIES:
+        stack_of(family, 3, 1)
 
 
 async def _body(request: Request) -> bytes:

@@ -13,14 +13,13 @@ Shapes: `T` frames.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture import audit
 from nearfuture.budget import ReceptiveField
 from nearfuture.lab.graphs import Graph
 
@@ -50,20 +49,24 @@ class Dependency:
         waiting = [self.field.emitted(arrived) for arrived in range(frames)]
         return [*waiting, self.field.total(frames)]
 
+    @cached_property
+    def _below(self) -> list[Matrix]:
+        """(T, T) for each layer: what its input depends on; and what the last output does."""
+        below = [np.eye(len(self.measured), dtype=bool)]
+        for layer in self.layers:
+            below.append(layer @ below[-1])
+        return below
+
     def way(self, output: int, source: int) -> list[int] | None:
         """Return the frames from an output down to an input, one between any two layers.
 
         None where the output does not depend on the input.
         """
-        reach = np.eye(len(self.measured), dtype=bool)
-        below = [reach]  # below[k]: what the input of layer k depends on
-        for layer in self.layers:
-            reach = layer @ reach
-            below.append(reach)
+        *below, reach = self._below
         if not (self.measured[output, source] and reach[output, source]):
             return None
         way = [output]
-        for layer, rest in zip(reversed(self.layers), reversed(below[:-1]), strict=True):
+        for layer, rest in zip(reversed(self.layers), reversed(below), strict=True):
             open_frames = np.flatnonzero(layer[way[-1]] & rest[:, source])
             way.append(int(min(open_frames, key=lambda frame: abs(frame - way[-1]))))
         return way
@@ -83,10 +86,9 @@ def examine(stack: Sequence[Graph], frames: int) -> Dependency:
             x = graph(x)
         return x
 
-    example = np.ones((1, frames, stack[0].width), np.float32)
-    report = audit.model(run, example)
-    assert report.matrix is not None
-    assert report.lookahead is not None
+    from nearfuture import audit
+
+    measured = audit.matrix(run, _example(stack[0], frames))
     field = stack[0].field
     for graph in stack[1:]:
         field = field.then(graph.field)
@@ -94,9 +96,9 @@ def examine(stack: Sequence[Graph], frames: int) -> Dependency:
     for graph in stack:
         allowed = _declared(graph.field, frames) @ allowed
     return Dependency(
-        measured=report.matrix,
+        measured=measured,
         declared=allowed,
-        lookahead=report.lookahead,
+        lookahead=_lookahead(run, measured, stack[0].width),
         layers=tuple(_alone(graph, frames) for graph in stack),
         field=field,
     )
@@ -105,9 +107,35 @@ def examine(stack: Sequence[Graph], frames: int) -> Dependency:
 @cache
 def _alone(graph: Graph, frames: int) -> Matrix:
     """The matrix of one layer, measured once in a process."""
-    matrix = audit.model(graph, np.ones((1, frames, graph.width), np.float32)).matrix
-    assert matrix is not None
-    return matrix
+    from nearfuture import audit
+
+    return audit.matrix(graph, _example(graph, frames))
+
+
+def _example(graph: Graph, frames: int) -> NDArray[np.float32]:
+    return np.ones((1, frames, graph.width), np.float32)
+
+
+def _lookahead(
+    run: Callable[[NDArray[np.float32]], NDArray[np.float32]], measured: Matrix, width: int
+) -> float:
+    """How far the output that looks farthest looks ahead; inf for the rest of the sequence.
+
+    Where it reads the last frame there is, a sequence of more than twice as many frames tells
+    whether it would read more, and how many.
+    """
+    frames = len(measured)
+    last = np.array([row.nonzero()[0].max(initial=0) for row in measured])
+    output = int((last - np.arange(frames)).argmax())
+    if last[output] < frames - 1 or output == frames - 1:
+        return max(0, int(last[output]) - output)
+    longer = np.random.default_rng(0).normal(size=(2 * frames + 1, width)).astype(np.float32)
+    probes = np.repeat(longer[None], len(longer) + 1, axis=0)  # one for each frame, and one of all
+    at = np.arange(len(longer))
+    probes[at, at] += 1.0
+    y = run(probes)[:, output]
+    read = (y[:-1] != y[-1]).any(axis=1).nonzero()[0]
+    return math.inf if read[-1] == at[-1] else int(read[-1]) - output
 
 
 def _declared(field: ReceptiveField, frames: int) -> Matrix:

@@ -14,15 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audio import read
 from nearfuture.lab.graphs import open_session
 from nearfuture.lab.page import ASSETS
-from nearfuture.runtime import Model, load
+
+if TYPE_CHECKING:
+    from nearfuture.runtime import Model
 
 FOLDER = ASSETS / "evidence"
 LOOKAHEADS = range(7)
@@ -99,6 +100,8 @@ def plosive(onset_ms: int) -> Plosive:
     >>> plosive(20).burst_ms, plosive(20).rate
     (60, 8000)
     """
+    from nearfuture.audio import read
+
     folder = FOLDER / "continuum"
     about = json.loads((folder / "about.json").read_text(encoding="utf-8"))
     audio = read(folder / f"vot-{onset_ms:03d}.wav")
@@ -108,6 +111,8 @@ def plosive(onset_ms: int) -> Plosive:
 @cache
 def recognizer() -> Model:
     """The recogniser of /t/ and /d/, with frames of 10 ms."""
+    from nearfuture.runtime import load
+
     return load(FOLDER / "voicing")
 
 

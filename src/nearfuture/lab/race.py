@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import fmean
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audio import read
-from nearfuture.decoding import align_words
 from nearfuture.lab.page import PACKAGE
-from nearfuture.runtime import Model, load
 from nearfuture.text import edit_alignment, word_errors
+
+if TYPE_CHECKING:
+    from nearfuture.runtime import Model
 
 PEOPLE = PACKAGE / "assets" / "samples" / "people"
 STREAMING, TWIN = "digits", "digits-bidirectional"
@@ -83,6 +84,8 @@ class Lane:
 @cache
 def model(lookahead: int | None) -> Model:
     """The bundled model with this lookahead, or its twin."""
+    from nearfuture.runtime import load
+
     if lookahead is None:
         return load(TWIN)
     heads = load(STREAMING).budgets
@@ -95,6 +98,8 @@ def clip(count: int) -> Clip:
     >>> clip(1).text, clip(1).rate, round(clip(2).ms)
     ('seven five four two three', 8000, 8309)
     """
+    from nearfuture.audio import read
+
     with (PEOPLE / "manifest.tsv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))[:count]
     audio = [read(PEOPLE / row["path"]) for row in rows]
@@ -104,6 +109,8 @@ def clip(count: int) -> Clip:
 
 def spoken(clip: Clip) -> list[Spoken]:
     """Find where each word is spoken: the transcript, aligned by the twin."""
+    from nearfuture.decoding import align_words
+
     manifest = model(None).manifest
     log_probs = model(None).log_probs(clip.samples, clip.rate)
     words = align_words(

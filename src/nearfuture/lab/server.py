@@ -12,7 +12,7 @@ import uvicorn
 
 from nearfuture.lab.app import create_app
 from nearfuture.lab.texts import Language
-from nearfuture.serving.server import Address, Listener, bind
+from nearfuture.serving.listener import Address, Listener, bind
 
 HOST = "127.0.0.1"
 
@@ -67,6 +67,8 @@ async def _run(
     running = asyncio.create_task(server.serve(sockets=[listener.socket]))
     while not server.started and not running.done():
         await asyncio.sleep(0.01)
+    warming = asyncio.create_task(app.state.warm_up())
     if on_started is not None and not running.done():
         on_started(f"http://{HOST}:{listener.socket.getsockname()[1]}/")
     await running
+    warming.cancel()

@@ -12,7 +12,6 @@ import socket
 import ssl
 from asyncio import sslproto
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,62 +19,14 @@ import uvicorn
 
 from nearfuture.error import NearfutureError
 from nearfuture.serving.app import create_app
+from nearfuture.serving.listener import BACKLOG, Address, Listener
 from nearfuture.serving.service import Service
 from nearfuture.serving.transport import UvicornHttpProtocol, UvicornWebSocketProtocol
 
 _PING_S = 20.0
-_BACKLOG = 1024
 _TLS_PACKET_BYTES = 1 << 14  # by default 256 KiB are decrypted, and then parsed, at once
 _ACCEPTED = 64  # at once; then what they have sent is read, before too many more come
 _LOG = logging.getLogger("nearfuture.serving")
-
-
-@dataclass(frozen=True)
-class Address:
-    """An address to listen on; `root` names the protocol that has this port to itself, if any."""
-
-    host: str
-    port: int
-    root: str | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.port < 65536:
-            raise NearfutureError(
-                f"`port` {self.port} does not exist: ports go from 0 to 65535",
-                code="out_of_range",
-                parameter="port",
-            )
-
-
-@dataclass(frozen=True)
-class Listener:
-    """An address with the socket that listens on it."""
-
-    address: Address
-    socket: socket.socket
-
-
-def bind(addresses: Sequence[Address]) -> list[Listener]:
-    """Listen on each address, so that a port in use is known before all else.
-
-    Raises:
-        NearfutureError: naming the address that cannot be bound.
-    """
-    listeners: list[Listener] = []
-    for address in addresses:
-        try:
-            listeners.append(Listener(address, _listen(address)))
-        except (OSError, OverflowError) as error:
-            for listener in listeners:
-                listener.socket.close()
-            reason = getattr(error, "strerror", None) or str(error)
-            raise NearfutureError(
-                f"cannot listen on {address.host}:{address.port}: {reason.lower()}; choose another "
-                f"`port` or `host`",
-                code="unavailable",
-                parameter="port",
-            ) from error
-    return listeners
 
 
 async def serve(
@@ -183,7 +134,7 @@ class _Server(uvicorn.Server):
             for listening in sockets
         ]
         for listening in sockets:
-            listening.listen(_BACKLOG)  # asyncio takes one number for both
+            listening.listen(BACKLOG)  # asyncio takes one number for both
         self.started = True
 
     @contextlib.contextmanager
@@ -247,24 +198,6 @@ def _exception_handler(
             loop.default_exception_handler(context)
 
     return handle
-
-
-def _listen(address: Address) -> socket.socket:
-    candidates = socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    family, kind, protocol, _, where = candidates[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        listening.bind(where)
-        listening.listen(_BACKLOG)
-    except BaseException:
-        listening.close()
-        raise
-    listening.setblocking(False)
-    return listening
 
 
 @contextlib.contextmanager

@@ -20,7 +20,6 @@ from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import soundfile
 from numpy.typing import NDArray
 
 from nearfuture.lab import plosive, word_sense
@@ -65,6 +64,8 @@ def voicing(onset: Onset = 20, tau: Lookahead = 1) -> dict[str, Any]:
 
 def sound(onset: Onset = 20) -> Media:
     """The consonant and its vowel as a WAV file, twice with a pause between."""
+    import soundfile
+
     heard = plosive.plosive(onset)
     pause = np.zeros(heard.rate // 4, np.float32)
     samples = np.concatenate([heard.samples, pause, heard.samples])

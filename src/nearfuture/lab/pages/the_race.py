@@ -22,7 +22,6 @@ from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import soundfile
 
 from nearfuture.budget import RecognizerConfig
 from nearfuture.lab.endpoint import Between
@@ -57,6 +56,8 @@ def run(recordings: Recordings = 1, tau: Lookahead = "8") -> Generator[dict[str,
 
 def sound(recordings: Recordings = 1) -> Media:
     """The recordings as a WAV file."""
+    import soundfile
+
     heard = clip(recordings)
     file = io.BytesIO()
     soundfile.write(file, heard.samples, heard.rate, format="WAV", subtype="PCM_16")

@@ -69,6 +69,12 @@ def concatenated() -> StreamingLayer:
     return Bidirectional(GRU(WIDTH, WIDTH))
 
 
+def bidirectional_lstm() -> StreamingLayer:
+    """A layer of two LSTMs, which read both ways."""
+    torch.manual_seed(0)
+    return Bidirectional(LSTM(WIDTH, WIDTH), merge="sum")
+
+
 class Terms(nn.Module):
     """The terms of an RNN's state, beside the state: `x (B, T, D) → (B, T, 4H)`.
 
@@ -156,6 +162,7 @@ LAYERS: dict[str, Callable[[], StreamingLayer | Terms | Stack]] = {
     },
     **{f"row-convolution-{tau}": lambda tau=tau: row_convolution(tau) for tau in LOOKAHEADS},
     "bidirectional-concat": concatenated,
+    "bidirectional-lstm": bidirectional_lstm,
     "unrolled-tanh": lambda: terms("tanh"),
     "unrolled-relu": lambda: terms("relu"),
     "unrolled-gru": lambda: cell(GRU),

@@ -14,11 +14,13 @@ import pytest
 pytest.importorskip("playwright", reason="needs playwright")
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Locator, expect
 from playwright.sync_api import Page as Tab
 
-from nearfuture.lab import PAGES, dependency, graphs
+from nearfuture.lab import PAGES, dependency, forward_alone, graphs, recordings
 from nearfuture.lab.frame import FRONT
+from nearfuture.lab.pages import after_rnns
+from nearfuture.runtime import Bundle
 from tests.lab.served_lab import CHROMIUM, chromium, served
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
@@ -232,6 +234,61 @@ def touch_evidence(page: Tab) -> None:
     expect(read.locator(".readout strong").last).to_have_text("6")
 
 
+def touch_price(page: Tab) -> None:
+    expect(page.locator(".sentence")).to_have_count(14)
+    kept = page.locator(".price-chart ~ .readout").first
+    expect(kept).to_contain_text("5.89")
+    wrong = page.locator(".by-head .wrong")
+    expect(wrong).to_have_count(5)
+    slide(page, "budget_ms", 400)
+    expect(kept).to_contain_text("1.02")
+    expect(wrong).to_have_count(2)
+    expect(page.locator(".word-said.changed")).not_to_have_count(0)
+    assert page.locator(".by-twin .wrong").count() == 2
+    page.locator("input[value=thirteen-heads]").check(force=True)
+    expect(page.locator(".price-chart .point")).to_have_count(13 + 1)
+    page.locator("input[value=families]").check(force=True)
+    expect(page.locator(".price-chart .point")).to_have_count(2 * 3 + 1)
+    slide(page, "budget_ms", 100)
+    expect(page.locator(".price-chart .kept")).to_have_count(0)  # no head of those keeps it
+
+
+def touch_as_you_will_stream(page: Tab) -> None:
+    def words(lane: str) -> Locator:
+        return page.locator(f".spectrum-lane.{lane} .lane-text")
+
+    expect(page.locator(".spectrum canvas")).to_have_count(3)
+    expect(words("twin")).to_have_text("seven five four two three")
+    expect(words("alone")).to_have_text("eeen ve our o e")
+    facts = page.locator(".spectrum-lane.trained .lane-facts strong")
+    expect(facts.nth(1)).to_contain_text("80 ms")
+    page.locator("input[value='4']").check(force=True)
+    expect(facts.nth(1)).not_to_contain_text("80 ms")
+    slide(page, "recording", 2)
+    expect(words("trained")).to_have_text("zero nine two five six")
+    expect(page.locator(".bar-value").nth(1)).to_contain_text("98.8")
+
+
+def touch_after_rnns(page: Tab) -> None:
+    def place(at: int) -> list[float]:
+        point = page.locator(".family-point circle").nth(at)
+        return [float(point.get_attribute(name) or "nan") for name in ("cx", "cy")]
+
+    expect(page.locator(".family-point")).to_have_count(7)
+    expect(page.locator(".matrix rect.future")).to_have_count(4 * (3 + 2 + 1))
+    page.locator("input[value=causal-attention]").check(force=True)
+    expect(page.locator(".matrix rect.future")).to_have_count(0)
+    blstm, rnn = place(2), place(0)
+    slide(page, "seconds", 30)
+    expect(page.locator(".family-point circle").nth(2)).not_to_have_attribute("cx", str(blstm[0]))
+    assert place(2)[0] > blstm[0]  # it waits longer
+    assert place(0)[0] == rnn[0]
+    page.locator("input[value=row-convolution]").check(force=True)
+    slide(page, "layers", 2)
+    expect(page.locator(".family-text .readout strong").first).to_contain_text("6")
+    expect(page.locator(".system")).to_have_count(5)
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
@@ -240,6 +297,9 @@ TOUCHES: dict[str, Callable[[Tab], None]] = {
     "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,
     "padding": touch_padding,
+    "the-price": touch_price,
+    "as-you-will-stream": touch_as_you_will_stream,
+    "after-rnns": touch_after_rnns,
     "quiz": touch_quiz,
 }
 """A line for each page: what its test touches, and what must change."""
@@ -366,6 +426,56 @@ def test_a_wrong_weight_is_seen(lab: str, browser: Browser, tmp_path: Path) -> N
         tab(browser, f"{lab}/row-convolution?lang=en") as page,
     ):
         assert float(weight(page)) == pytest.approx(float(right) + 1)
+
+
+def test_a_mask_that_is_forgotten_is_seen(lab: str, browser: Browser, tmp_path: Path) -> None:
+    def forget(model: onnx.ModelProto) -> None:
+        model.graph.CopyFrom(onnx.load(graphs.FOLDER / "full-attention-1.onnx").graph)
+
+    after_rnns.measured.cache_clear()
+    with (
+        planted(tmp_path, "causal-attention-1", forget),
+        tab(browser, f"{lab}/after-rnns?lang=en&family=causal-attention") as page,
+    ):
+        expect(page.locator(".matrix rect.forbidden")).to_have_count(16 * 15 // 2)
+        expect(page.locator(".family-text .readout")).to_contain_text("not what the layers declare")
+        expect(page.locator(".family-point .forbidden")).to_have_count(3)  # one more
+    after_rnns.measured.cache_clear()
+
+
+def test_a_backward_direction_that_is_left_in_is_seen(
+    lab: str, browser: Browser, tmp_path: Path
+) -> None:
+    model = onnx.load(forward_alone.GRAPH, load_external_data=False)
+    both = onnx.load(Bundle.open(recordings.TWIN).folder / "offline.onnx", load_external_data=False)
+    kept = [output for output in model.graph.output if output.name == "log_mel"]
+    identity = next(node for node in model.graph.node if node.output[0] == "log_mel")
+    both.graph.node.append(identity)
+    both.graph.output.extend(kept)
+    (tmp_path / "wrong.onnx").write_bytes(both.SerializeToString())
+    caches = (forward_alone._session, forward_alone.heard_forwards)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forward_alone, "GRAPH", tmp_path / "wrong.onnx")
+        for cache in caches:
+            cache.cache_clear()
+        with tab(browser, f"{lab}/as-you-will-stream?lang=en") as page:
+            text = page.locator(".spectrum-lane.alone .lane-text")
+            expect(text).to_have_text("seven five four two three")
+    for cache in caches:
+        cache.cache_clear()
+
+
+def test_heads_that_are_mixed_up_are_seen(lab: str, browser: Browser) -> None:
+    right = recordings.log_probs_of_heads
+
+    def mixed(recording: recordings.Recording) -> dict[int, recordings.LogProbs]:
+        heads = right(recording)
+        return dict(zip(heads, reversed(list(heads.values())), strict=True))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recordings, "log_probs_of_heads", mixed)
+        with tab(browser, f"{lab}/the-price?lang=en") as page:
+            expect(page.locator(".by-head .wrong")).to_have_count(2)  # with τ = 0, not 5
 
 
 def test_the_address_of_a_page_has_only_what_was_changed(lab: str, browser: Browser) -> None:

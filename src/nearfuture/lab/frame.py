@@ -49,7 +49,7 @@ def render(page: Page, story: Sequence[Page], language: Language) -> str:
 <main>
 {body}
 </main>
-{_footer(common)}
+{_footer(own.get("footer", common["footer"]))}
 <div class="card" id="term" popover role="dialog" aria-live="polite"></div>
 {_glossary(content)}
 <script type="application/json" id="data">{_data(page, content, language)}</script>
@@ -181,8 +181,8 @@ def _neighbours(page: Page, story: Sequence[Page], content: Texts, language: Lan
     return f'<nav class="neighbours" aria-label="{label}">{"".join(links)}</nav>'
 
 
-def _footer(common: Texts) -> str:
-    said = as_html(common["footer"].replace("{version}", __version__))
+def _footer(text: str) -> str:
+    said = as_html(text.replace("{version}", __version__))
     return f"<footer><p>{said}</p></footer>"
 
 

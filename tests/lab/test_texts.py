@@ -101,7 +101,7 @@ def test_korean_quotes_are_korean() -> None:
         assert " ," not in text, key
 
 
-SERVED_AS_FIGURES = {"graphs", "evidence", "language_models"}
+SERVED_AS_FIGURES = {"derived", "evidence", "graphs", "language_models", "measured"}
 """Folders that only the server reads; a browser gets what it has computed from them."""
 
 

@@ -102,7 +102,8 @@ def test_the_spectrogram_is_what_the_model_hears() -> None:
 
 
 def lanes(recording: int, tau: Any) -> dict[str, dict[str, Any]]:
-    return {each["name"]: each for each in as_you_will_stream.lanes(recording, tau)["lanes"]}
+    _, *found = as_you_will_stream.lanes(recording, tau)
+    return {each["lane"]: each for each in found}
 
 
 @pytest.mark.parametrize("recording", [1, 4])

@@ -16,6 +16,7 @@ seven five four two shree
 from __future__ import annotations
 
 import json
+from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -45,26 +46,25 @@ def spectrogram(recording: Number = 1) -> dict[str, Any]:
     return {"shades": shades, "hop_ms": 10.0, "centre_ms": 12.5}
 
 
-def lanes(recording: Number = 1, tau: Lookahead = "0") -> dict[str, Any]:
-    """What three models write into one recording, frame by frame, and where the text lies in it."""
+def lanes(recording: Number = 1, tau: Lookahead = "0") -> Generator[dict[str, Any], None, None]:
+    """Let three models hear a recording: a line about it, then what each writes and where."""
     chosen = _recording(recording)
     both_ways = recordings.log_probs_of_twin(chosen)
-    forwards, _ = forward_alone.heard_forwards(chosen)
-    live = recordings.log_probs_of_heads(chosen)[int(tau)]
     reference = _aligned(both_ways, chosen)
     manifest = recordings.twin().manifest
     sound = recordings.audio(chosen)
-    return {
+    yield {
         "said": chosen.text,
         "ms": 1000 * len(sound.samples) / sound.rate,
         "frame_ms": manifest.frame_ms,
         "centre_ms": manifest.centre_ms,
         "frames": len(both_ways),
-        "lanes": [
-            {"name": name, **_lane(log_probs, chosen, reference)}
-            for name, log_probs in (("twin", both_ways), ("alone", forwards), ("trained", live))
-        ],
     }
+    yield {"lane": "twin", **_lane(both_ways, chosen, reference)}
+    forwards, _ = forward_alone.heard_forwards(chosen)
+    yield {"lane": "alone", **_lane(forwards, chosen, reference)}
+    live = recordings.log_probs_of_heads(chosen)[int(tau)]
+    yield {"lane": "trained", **_lane(live, chosen, reference)}
 
 
 def measured() -> dict[str, Any]:

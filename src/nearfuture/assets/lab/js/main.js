@@ -32,6 +32,7 @@ async function figure() {
         await work();
         if (trouble) trouble.hidden = true;
       } catch (error) {
+        if (error.name === "AbortError") return; // overtaken by the next touch
         console.error(error);
         if (!trouble) return;
         trouble.textContent = text.t("trouble", { reason: error.message });

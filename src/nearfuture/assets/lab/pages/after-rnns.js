@@ -95,7 +95,7 @@ function plane({ t, number, state, drawing }, reach, costs) {
   const narrow = width < 560;
   const right = narrow ? 20 : RIGHT;
   const names = [...reach.keys()];
-  const most = Math.max(...names.map((name) => costs[name].flops)) / 1e6;
+  const most = Math.max(...names.map((name) => costs.flops[name])) / 1e6;
   const step = [10, 20, 25, 50, 100, 200, 250].find((each) => most / each <= 6) ?? 500;
   const top = step * Math.ceil(most / step + 0.2);
   const x = (ms) => {
@@ -120,11 +120,12 @@ function plane({ t, number, state, drawing }, reach, costs) {
     svg("text", { class: "soft", x: 0, y: 12 }, t("axis-cost")),
     svg("text", { class: "soft", x: width - right, y: HEIGHT - 4, "text-anchor": "end" }, t("axis-future")),
   );
-  for (const [family, { frames }] of reach) {
-    const tone = frames === null ? "forbidden" : frames > 0 ? "future" : "past";
+  for (const [family, { wait_ms: wait }] of reach) {
+    const tone = wait === null ? "forbidden" : wait > 0 ? "future" : "past";
+    const ms = wait ?? costs.end_ms;
     const chosen = family === state.get("family");
-    const [cx, cy] = [x(costs[family].wait_ms), y(costs[family].flops)];
-    const said = `${t(family)}: ${number(costs[family].wait_ms)} ms, ${number(costs[family].flops / 1e6, 1)}`;
+    const [cx, cy] = [x(ms), y(costs.flops[family])];
+    const said = `${t(family)}: ${number(ms)} ms, ${number(costs.flops[family] / 1e6, 1)}`;
     const point = svg("g", { class: "family-point" }, svg("circle", { class: `point ${tone} ${chosen ? "kept" : ""}`, cx, cy, r: chosen ? 9 : 7 }, svg("title", {}, said)));
     point.addEventListener("click", () => state.set({ family }));
     if (!narrow || chosen) {

@@ -22,26 +22,36 @@ export async function show(lab) {
   drawing.append(said, lanes, html("h2", { class: "chart-title" }, t("measured-title")), table);
 
   let sound = await api.get("spectrogram", state.all("recording"));
-  let found = await api.get("lanes", state.all("recording", "tau"));
-  const draw = () => {
-    said.replaceChildren(...rich(t("said", { text: found.said })));
-    lanes.replaceChildren(...found.lanes.map((lane) => drawLane(lab, found, lane, sound)));
+  // Lanes take the places of those before as they come, so that nothing moves.
+  const listen = async () => {
+    const [recording, tau] = [state.get("recording"), state.get("tau")];
+    let about = null;
+    let at = 0;
+    for await (const line of api.lines("lanes", state.all("recording", "tau"))) {
+      if (recording !== state.get("recording") || tau !== state.get("tau")) return;
+      if (line.lane === undefined) {
+        about = line;
+        said.replaceChildren(...rich(t("said", { text: about.said })));
+        continue;
+      }
+      const drawn = drawLane(lab, about, line, sound);
+      if (lanes.children[at]) lanes.children[at].replaceWith(drawn);
+      else lanes.append(drawn);
+      at += 1;
+    }
   };
   state.onChange((changed) => {
     lab.touched();
     lab.attempt(async () => {
-      const answer = await api.get("lanes", state.all("recording", "tau"));
-      if (answer === null) return;
       if (changed.includes("recording")) {
         const heard = await api.get("spectrogram", state.all("recording"));
         if (heard === null) return;
         sound = heard;
       }
-      found = answer;
-      draw();
+      await listen();
     });
   });
-  draw();
+  await listen();
   table.replaceChildren(...drawMeasured(lab, await api.get("measured")));
 }
 
@@ -50,12 +60,12 @@ const [HEIGHT, LETTERS, NARROWEST] = [150, 22, 8.2];
 // A model: what it writes, and below, over the sound, how probable each letter is at each frame.
 function drawLane(lab, found, lane, sound) {
   const { t, number, state, drawing } = lab;
-  const tone = TONES[lane.name];
+  const tone = TONES[lane.lane];
   const width = Math.max(drawing.clientWidth - 2, NARROWEST * found.frames);
   const x = (ms) => (width * ms) / found.ms;
   const time = (frame) => found.centre_ms + found.frame_ms * frame;
   const y = (probability) => HEIGHT - probability * (HEIGHT - LETTERS - 8);
-  const title = t(`lane-${lane.name}`, { tau: state.get("tau") });
+  const title = t(`lane-${lane.lane}`, { tau: state.get("tau") });
   const picture = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": t("lane-label", { name: title }) });
   for (const { text, values } of lane.curves) {
     const points = values.map((value, frame) => `${x(time(frame)).toFixed(1)},${y(value).toFixed(1)}`);
@@ -80,11 +90,11 @@ function drawLane(lab, found, lane, sound) {
   };
   return html(
     "section",
-    { class: `spectrum-lane ${lane.name}` },
+    { class: `spectrum-lane ${lane.lane}` },
     html("h2", {}, html("span", { class: `key key-${tone}`, "aria-hidden": "true" }), title),
     html("p", { class: "words lane-text" }, ...words.flatMap((word) => [word, " "])),
     html("div", { class: "wide", tabindex: 0, role: "group", "aria-label": title }, stack),
-    html("p", { class: "lane-facts" }, ...rich(t(lane.name === "trained" ? "facts" : "facts-cost", facts))),
+    html("p", { class: "lane-facts" }, ...rich(t(lane.lane === "trained" ? "facts" : "facts-cost", facts))),
   );
 }
 

@@ -8,23 +8,25 @@ are merged, and the best few remain. What all of them begin with cannot change: 
 Example, symbols a, b and the blank, frames [.8 0 .2], [.4 0 .6], [.8 0 .2]. The best path is a,
 blank, a, of .384: "aa". But "a" has the paths a a a, a a -, a - -, - a a, … of .592 together.
 
-Shapes: `T` frames of the chunk, `V` vocabulary with the blank, `W` hypotheses, `K` likely symbols.
+Shapes: `T` frames of the chunk, `V` vocabulary with the blank.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding.distribution import check_distributions
+from nearfuture.decoding.distribution import check_next_frames
 from nearfuture.decoding.fusion import LanguageModelFusion, WordHistory
 from nearfuture.decoding.greedy import Token
 from nearfuture.error import NearfutureError
 from nearfuture.text import BLANK
 
-_NONE = -np.inf
+_NONE = -math.inf
 _NO_WORDS = WordHistory()
 
 
@@ -45,10 +47,11 @@ class BeamHypothesis:
     score: float
 
 
-@dataclass(frozen=True)
-class _Prefix:
-    """A text, from what is committed on."""
+class _Prefix(NamedTuple):
+    """A text, from what is committed on, and the probabilities of its paths."""
 
+    blank: float = 0.0  # log-probability of the paths that end in a blank
+    symbol: float = _NONE  # of those that end in the last symbol
     symbols: tuple[int, ...] = ()
     tokens: tuple[Token, ...] = ()
     last: int = BLANK  # the last symbol, committed or not
@@ -56,20 +59,17 @@ class _Prefix:
     history: WordHistory = _NO_WORDS
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class BeamState:
     """The state of a prefix beam search in a stream; no step changes it.
 
     Args:
         frames: frames seen so far.
-        blank: (W,) log-probabilities of the paths that end in a blank, best hypothesis first.
-        symbol: (W,) of those that end in the last symbol.
+        prefixes: the hypotheses, best first.
     """
 
-    frames: int
-    blank: NDArray[np.float64]
-    symbol: NDArray[np.float64]
-    prefixes: tuple[_Prefix, ...]
+    frames: int = 0
+    prefixes: tuple[_Prefix, ...] = (_Prefix(),)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +131,7 @@ class BeamSearch:
     def start(self) -> BeamState:
         """Return the state of a stream that has not begun."""
         history = self.fusion.start() if self.fusion else _NO_WORDS
-        return BeamState(0, np.zeros(1), np.full(1, _NONE), (_Prefix(history=history),))
+        return BeamState(0, (_Prefix(history=history),))
 
     def step(
         self, log_probs: NDArray[np.floating], state: BeamState
@@ -144,7 +144,8 @@ class BeamSearch:
 
         Raises:
             NearfutureError: if `log_probs` is not (T, V) with more than the blank in `V`, has a
-                NaN or a value above 0, or a frame whose probabilities do not add up to 1.
+                NaN or a value above 0, or a frame whose probabilities do not add up to 1; of frames
+                that come one by one only the first is added up.
         """
         values = np.asarray(log_probs)
         if values.ndim != 2 or values.shape[1] < 2:
@@ -153,9 +154,9 @@ class BeamSearch:
                 f"vocabulary) of one stream",
                 parameter="log_probs",
             )
-        check_distributions(values, first_frame=state.frames)
+        check_next_frames(values, first_frame=state.frames)
         committed: list[Token] = []
-        for row in values.astype(np.float64, copy=False):
+        for row in values.astype(np.float64, copy=False).tolist():
             state = self._frame(row, state)
             tokens, state = _commit(state)
             committed += tokens
@@ -169,20 +170,18 @@ class BeamSearch:
             ended: whether the stream ends here; the language model then scores the last word, and
                 the end of the sentence.
         """
-        acoustic = np.logaddexp(state.blank, state.symbol)
-        bonus = [self._bonus(prefix, ended=ended) for prefix in state.prefixes]
-        found = [
-            BeamHypothesis(prefix.tokens, float(log_prob), float(log_prob) + more)
-            for prefix, log_prob, more in zip(state.prefixes, acoustic, bonus, strict=True)
-        ]
+        found = []
+        for prefix in state.prefixes:
+            log_prob = _add(prefix.blank, prefix.symbol)
+            score = log_prob + self._bonus(prefix, ended=ended)
+            found.append(BeamHypothesis(prefix.tokens, log_prob, score))
         return tuple(sorted(found, key=lambda hypothesis: -hypothesis.score))  # stable
 
     def commit(self, state: BeamState) -> tuple[list[Token], BeamState]:
         """Commit the best hypothesis, as at an endpoint, and drop the others."""
         best = state.prefixes[0]
-        kept = replace(best, symbols=(), tokens=())
-        after = replace(state, blank=state.blank[:1], symbol=state.symbol[:1], prefixes=(kept,))
-        return list(best.tokens), after
+        kept = best._replace(symbols=(), tokens=())
+        return list(best.tokens), BeamState(state.frames, (kept,))
 
     def _bonus(self, prefix: _Prefix, *, ended: bool) -> float:
         if self.fusion is None:
@@ -190,123 +189,112 @@ class BeamSearch:
         history = self.fusion.end(prefix.history) if ended else prefix.history
         return history.bonus
 
-    def _frame(self, row: NDArray[np.float64], state: BeamState) -> BeamState:
-        likely = self._likely(row)
-        total = np.logaddexp(state.blank, state.symbol)
-        frames = state.frames + 1
-        if len(likely) == 1 and likely[0] == BLANK:
-            after = np.full(len(total), _NONE)
-            return BeamState(frames, total + row[BLANK], after, state.prefixes)
+    def _frame(self, row: list[float], state: BeamState) -> BeamState:
+        """Return the state after one more frame.
 
-        allowed = np.full(len(row), _NONE)
-        allowed[likely] = row[likely]
-        last = np.array([prefix.last for prefix in state.prefixes])
-        blank = total + allowed[BLANK]
-        symbol = state.symbol + allowed[last]
-        tried = likely[likely != BLANK]
-        extended = np.where(tried == last[:, None], state.blank[:, None], total[:, None])
-        extended += row[tried]
-        prefixes = self._merge(state, symbol, extended, tried, total, row)
-
-        bonus = np.array([prefix.history.bonus for prefix in prefixes])
-        stays = np.logaddexp(blank, symbol) + bonus
-        scores = extended + bonus[:, None]
-        words = self._words(prefixes, tried, scores)
-        ranked = np.concatenate([stays, scores.ravel()])
-        order = np.argsort(-ranked, kind="stable")[: self.width]
-        order = order[ranked[order] > _NONE]
-
-        W, K = len(prefixes), len(tried)
-        from_, column = (
-            np.where(order < W, order, (order - W) // max(K, 1)),
-            (order - W) % max(K, 1),
-        )
-        kept = []
-        for place, i, k in zip(order.tolist(), from_.tolist(), column.tolist(), strict=True):
-            prefix = prefixes[i]
-            if place < W:
-                if symbol[i] >= blank[i]:
-                    prefix = replace(prefix, active=state.frames)
-                kept.append(prefix)
-                continue
-            index, prefix = int(tried[k]), state.prefixes[i]
-            token = Token(index, state.frames, float(row[index]), state.frames - 1 - prefix.active)
-            kept.append(
-                _Prefix(
-                    symbols=(*prefix.symbols, index),
-                    tokens=(*prefix.tokens, token),
-                    last=index,
-                    active=state.frames,
-                    history=words.get((i, k)) or self._spell(prefix.history, index),
-                )
-            )
-        is_new = order >= W
-        flat = np.append(extended.ravel(), _NONE)
-        return BeamState(
-            frames,
-            np.where(is_new, _NONE, blank[from_]),
-            np.where(is_new, flat[np.where(is_new, order - W, -1)], symbol[from_]),
-            tuple(kept),
-        )
-
-    def _likely(self, row: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the symbols of a frame that are tried, in the order of their ids."""
-        order = np.argsort(-row, kind="stable")
-        count = len(row)
-        if self.prune_probability < 1:
-            reached = np.cumsum(np.exp(row[order]))
-            count = int(np.searchsorted(reached, self.prune_probability)) + 1
-        return np.sort(order[: min(count, self.prune_symbols)])
-
-    def _merge(
-        self,
-        state: BeamState,
-        symbol: NDArray[np.float64],
-        extended: NDArray[np.float64],
-        tried: NDArray[np.int64],
-        total: NDArray[np.float64],
-        row: NDArray[np.float64],
-    ) -> list[_Prefix]:
-        """Add the extensions that spell another hypothesis to it, in place; return the prefixes.
-
-        A token begins anew where that is more probable than all its beginnings before.
+        Most frames have two or three likely symbols, so that plain numbers are faster than arrays.
         """
-        places = {prefix.symbols: i for i, prefix in enumerate(state.prefixes)}
-        columns = {index: k for k, index in enumerate(tried.tolist())}
-        prefixes = list(state.prefixes)
-        for j, prefix in enumerate(state.prefixes):
-            if not prefix.symbols:
-                continue
-            i, k = places.get(prefix.symbols[:-1]), columns.get(prefix.last)
-            if i is None or k is None:
-                continue
-            entering = float(extended[i, k])
-            extended[i, k] = _NONE
-            symbol[j] = np.logaddexp(symbol[j], entering)
-            if entering > total[j]:
-                parent = state.prefixes[i]
-                silence = state.frames - 1 - parent.active
-                token = Token(prefix.last, state.frames, float(row[prefix.last]), silence)
-                tokens = (*parent.tokens, token)
-                prefixes[j] = replace(prefix, tokens=tokens)
-        return prefixes
+        likely = self._likely(row)
+        if likely == [BLANK]:
+            silent = row[BLANK]
+            return BeamState(
+                state.frames + 1,
+                tuple(
+                    prefix._replace(blank=_add(prefix.blank, prefix.symbol) + silent, symbol=_NONE)
+                    for prefix in state.prefixes
+                ),
+            )
+        kept = [
+            self._begun(state, i, symbol, probability, row) if symbol else prefix
+            for _, prefix, i, symbol, probability in self._candidates(row, likely, state)
+        ]
+        return BeamState(state.frames + 1, tuple(kept))
 
-    def _words(
-        self, prefixes: list[_Prefix], tried: NDArray[np.int64], scores: NDArray[np.float64]
-    ) -> dict[tuple[int, int], WordHistory]:
-        """Add what the language model says of the words that a space ends, in place."""
-        if self.fusion is None or self.fusion.space not in tried:
-            return {}
-        k = int(np.flatnonzero(tried == self.fusion.space)[0])
-        histories = {}
-        for i, prefix in enumerate(prefixes):
-            if scores[i, k] > _NONE:
-                after = histories[i, k] = self.fusion.close(prefix.history)
-                scores[i, k] += after.bonus - prefix.history.bonus
-        return histories
+    def _candidates(
+        self, row: list[float], likely: list[int], state: BeamState
+    ) -> list[tuple[float, _Prefix, int, int, float]]:
+        """Return the best texts: score, prefix, its place before, and what is written behind it.
 
-    def _spell(self, history: WordHistory, index: int) -> WordHistory:
-        return history if self.fusion is None else self.fusion.spell(history, index)
+        A text that stays as it was has the blank for what is written. Extensions that spell another
+        hypothesis are added to it; its last token begins anew where that is more probable than all
+        its beginnings before.
+        """
+        before = state.prefixes
+        totals = [_add(prefix.blank, prefix.symbol) for prefix in before]
+        places = {prefix.symbols: i for i, prefix in enumerate(before)}
+        tried = [symbol for symbol in likely if symbol != BLANK]
+        extended = {
+            (i, symbol): row[symbol] + (prefix.blank if symbol == prefix.last else total)
+            for i, (prefix, total) in enumerate(zip(before, totals, strict=True))
+            for symbol in tried
+        }
+        silent = row[BLANK] if BLANK in likely else _NONE
+        found = []
+        for j, (prefix, total) in enumerate(zip(before, totals, strict=True)):
+            last, tokens = prefix.last, prefix.tokens
+            symbol = prefix.symbol + row[last] if last in tried else _NONE
+            i = places.get(prefix.symbols[:-1]) if prefix.symbols else None
+            entering = _NONE if i is None else extended.pop((i, last), _NONE)
+            if i is not None and entering > _NONE:
+                symbol = _add(symbol, entering)
+                if entering > total:
+                    tokens = (*before[i].tokens, self._token(state, before[i], last, row))
+            blank = total + silent
+            after = prefix._replace(
+                blank=blank,
+                symbol=symbol,
+                tokens=tokens,
+                active=state.frames if symbol >= blank else prefix.active,
+            )
+            found.append((_add(blank, symbol) + prefix.history.bonus, after, j, BLANK, _NONE))
+        for (i, symbol), probability in extended.items():
+            history = before[i].history
+            if self.fusion is not None and symbol == self.fusion.space:
+                history = self.fusion.close(history)
+            found.append((probability + history.bonus, before[i], i, symbol, probability))
+        found.sort(key=lambda candidate: -candidate[0])  # stable: equal ones stay in their order
+        return [candidate for candidate in found[: self.width] if candidate[0] > _NONE]
+
+    def _begun(
+        self, state: BeamState, i: int, symbol: int, probability: float, row: list[float]
+    ) -> _Prefix:
+        """Return a hypothesis with one more symbol."""
+        prefix, history = state.prefixes[i], state.prefixes[i].history
+        if self.fusion is not None:
+            space = symbol == self.fusion.space
+            history = self.fusion.close(history) if space else self.fusion.spell(history, symbol)
+        return _Prefix(
+            blank=_NONE,
+            symbol=probability,
+            symbols=(*prefix.symbols, symbol),
+            tokens=(*prefix.tokens, self._token(state, prefix, symbol, row)),
+            last=symbol,
+            active=state.frames,
+            history=history,
+        )
+
+    def _token(self, state: BeamState, prefix: _Prefix, symbol: int, row: list[float]) -> Token:
+        return Token(symbol, state.frames, row[symbol], state.frames - 1 - prefix.active)
+
+    def _likely(self, row: list[float]) -> list[int]:
+        """Return the symbols of a frame that are tried, in the order of their ids."""
+        if self.prune_probability < 1 and row[BLANK] >= math.log(self.prune_probability):
+            return [BLANK]
+        order = sorted(range(len(row)), key=row.__getitem__, reverse=True)[: self.prune_symbols]
+        if self.prune_probability < 1:
+            reached = 0.0
+            for count, symbol in enumerate(order, start=1):
+                reached += math.exp(row[symbol])
+                if reached >= self.prune_probability:
+                    return sorted(order[:count])
+        return sorted(order)
+
+
+def _add(a: float, b: float) -> float:
+    """Return log(exp a + exp b)."""
+    if a < b:
+        a, b = b, a
+    return a if b == _NONE else a + math.log1p(math.exp(b - a))
 
 
 def _commit(state: BeamState) -> tuple[list[Token], BeamState]:
@@ -325,7 +313,7 @@ def _commit(state: BeamState) -> tuple[list[Token], BeamState]:
         for place in range(shared)
     ]
     prefixes = tuple(
-        replace(prefix, symbols=prefix.symbols[shared:], tokens=prefix.tokens[shared:])
+        prefix._replace(symbols=prefix.symbols[shared:], tokens=prefix.tokens[shared:])
         for prefix in state.prefixes
     )
-    return tokens, replace(state, prefixes=prefixes)
+    return tokens, BeamState(state.frames, prefixes)

@@ -50,6 +50,26 @@ def check_log_probs(log_probs: NDArray[np.floating], *, first_frame: int = 0) ->
     )
 
 
+def check_next_frames(log_probs: NDArray[np.floating], *, first_frame: int) -> None:
+    """Refuse frames of a stream that are no distributions, at little cost where they come singly.
+
+    Frames that come one by one, as they do live, are added up only where a stream begins; of the
+    others the best symbol is looked at, whose probability lies between 1 / V and 1.
+
+    Args:
+        log_probs: (T, V), V above 0.
+        first_frame: of the stream.
+
+    Raises:
+        NearfutureError: as `check_distributions`.
+    """
+    if len(log_probs) == 1 and first_frame > 0:
+        lowest = -math.log(log_probs.shape[1]) - HIGHEST
+        if lowest <= float(log_probs.max()) <= HIGHEST:  # not so for a NaN, which it is then
+            return
+    check_distributions(log_probs, first_frame=first_frame)
+
+
 def check_distributions(log_probs: NDArray[np.floating], *, first_frame: int = 0) -> None:
     """Refuse frames that are no distributions: `|Σ_v p(t, v) − 1|` is at most 0.01.
 

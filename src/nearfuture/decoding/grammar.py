@@ -57,7 +57,7 @@ class Grammar:
         ([2, 1, 1], [0, 1, 6], [2, 3])
         """
         writable = automaton.restrict(frozenset(vocabulary.symbols))
-        if not writable.count:
+        if not writable.arc_count:
             lacking = sorted(automaton.characters - set(vocabulary.symbols))
             raise NearfutureError(
                 f"the model can write none of the phrases: it lacks {' '.join(map(repr, lacking))}",
@@ -87,7 +87,9 @@ class Grammar:
                 rows.append((numbers[key], here, character, character in enter))
         rows.sort()
         target, origin = (np.array([row[i] for row in rows], np.int64) for i in (0, 1))
-        final = [number for (state, _), number in numbers.items() if writable.final[state]]
+        final = [
+            number for (state, _), number in numbers.items() if number and writable.final[state]
+        ]
         return cls(
             automaton=writable,
             vocabulary=vocabulary,

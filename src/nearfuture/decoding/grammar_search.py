@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.decoding.alignment import AlignedToken, AlignedWord, Alignment, aligned_words
-from nearfuture.decoding.distribution import check_distributions
+from nearfuture.decoding.distribution import check_next_frames
 from nearfuture.decoding.endpoint import Endpoint
 from nearfuture.decoding.grammar import Grammar
 from nearfuture.error import NearfutureError
@@ -153,7 +153,8 @@ class GrammarSearch:
 
         Raises:
             NearfutureError: if `log_probs` is not (T, V) with the V of the vocabulary, has a NaN
-                or a value above 0, or a frame whose probabilities do not add up to 1.
+                or a value above 0, or a frame whose probabilities do not add up to 1; of frames
+                that come one by one only the first is added up.
         """
         values = np.asarray(log_probs)
         V = len(self.grammar.vocabulary)
@@ -163,7 +164,7 @@ class GrammarSearch:
                 "stream",
                 parameter="log_probs",
             )
-        check_distributions(values, first_frame=state.frames)
+        check_next_frames(values, first_frame=state.frames)
         results = []
         for row in values.astype(np.float64, copy=False):
             state = self._frame(row, state)
@@ -177,14 +178,15 @@ class GrammarSearch:
         if state.spoken is None:
             return []
         scores = state.history[-1]
-        place = self._best_end(scores)
+        score, place = self._complete(scores)
+        if scores.after > score:
+            score, place = scores.after, _AFTER
         first, last = state.spoken
         times = [self.centre_ms + self.frame_ms * frame for frame in (first, last + 0.5)]
-        if place is None:
+        if score == -math.inf:
             return [GrammarResult("", (), 0.0, False, -math.inf, *times)]
         path, tokens = self._path(state, place)
         confidence = self._confidence(state.history, path)
-        score = scores.after if place == _AFTER else self._score(scores, place)
         text = self.grammar.vocabulary.decode([token.index for token in tokens])
         understood = confidence >= self.threshold
         if not understood:
@@ -218,7 +220,7 @@ class GrammarSearch:
             spoken = (spoken[0] if spoken else frame, frame)
 
         grammar, last = self.grammar, self._last(state)
-        inside = np.maximum(last.blank, np.maximum.reduceat(last.arc, grammar.first))
+        inside = self._all_inside(last)
         filler = max(float(row[BLANK]), float(row[best]) - self.price)
         sources = np.concatenate(([last.before], inside, [last.before], last.blank))
         arc = np.maximum(last.arc, sources[grammar.source])
@@ -262,15 +264,16 @@ class GrammarSearch:
         speech = self.frame_ms * (state.frames - first)
         return self.endpoint.reached(speech_ms=speech, silence_ms=silence, between_words=False)
 
-    def _best_end(self, scores: _Scores) -> int | None:
-        """Return where the best complete path is: on an arc, in a state, in the filler behind."""
-        ends = [
-            (self._score(scores, place), place)
-            for state in self.grammar.final.tolist()
-            for place in (len(scores.arc) + state - 1, *self._entering(state))
-        ]
-        score, place = max([(scores.after, _AFTER), *ends], key=lambda found: found[0])
-        return place if score > -math.inf else None
+    def _all_inside(self, scores: _Scores) -> NDArray[np.float64]:
+        """Return the score of the best path in each state but the start, entering or waiting."""
+        entering = np.maximum.reduceat(scores.arc, self.grammar.first)
+        return np.maximum(scores.blank, entering, out=entering)
+
+    def _complete(self, scores: _Scores) -> tuple[float, int]:
+        """Return the score of the best complete path that no filler follows, and its place."""
+        inside = self._all_inside(scores)[self.grammar.final - 1]
+        best = int(inside.argmax())
+        return float(inside[best]), self._inside(scores, int(self.grammar.final[best]))
 
     def _score(self, scores: _Scores, place: int) -> float:
         arcs = len(scores.arc)
@@ -299,8 +302,8 @@ class GrammarSearch:
             if place == _BEFORE:
                 break
             if place == _AFTER:
-                came = self._best_end(replace(last, after=-math.inf))
-                place = came if came is not None and self._beats(last, came) else _AFTER
+                complete, came = self._complete(last)
+                place = came if complete > last.after else _AFTER
             elif place >= arcs:
                 path[t] = BLANK
                 place = self._inside(last, place - arcs + 1)
@@ -325,9 +328,6 @@ class GrammarSearch:
                 AlignedToken(symbol, offset + first, offset + end, math.fsum(frames) / len(frames))
             )
         return path, tuple(tokens)
-
-    def _beats(self, last: _Scores, place: int) -> bool:
-        return self._score(last, place) > last.after
 
     def _inside(self, last: _Scores, state: int) -> int:
         """Return where the best path that is inside a state is: on its blank, or an arc into it."""

@@ -30,7 +30,7 @@ def megabytes(folder: Path) -> float:
 def installed(folder: Path, extra: str, torch: str) -> dict[str, float]:
     """Install the project with an extra, and weigh it without what a fresh environment has."""
     venv.create(folder, with_pip=True)
-    pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet"]
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     site = next((folder / "lib").glob("python*")) / "site-packages"
     empty = megabytes(folder)
     if extra in WITH_TORCH:

@@ -8,60 +8,62 @@ from html import escape
 from typing import Any
 
 from nearfuture import __version__
-from nearfuture.lab.endpoint import parameters
 from nearfuture.lab.page import Page
+from nearfuture.lab.site import FRONT, Site
 from nearfuture.lab.texts import LANGUAGES, Language, Texts, as_html, texts
 
-FRONT = "front"
-"""The name of the page that the lab opens with."""
+_SERVED = Site()
 
 
-def render(page: Page, story: Sequence[Page], language: Language) -> str:
+def render(page: Page, story: Sequence[Page], language: Language, site: Site = _SERVED) -> str:
     """Return a page as HTML.
 
     Args:
         page: what is shown.
         story: all pages, in their order.
         language: of the texts.
+        site: where the pages, their files and their answers are.
     """
     content = texts(language)
     common, own = content["lab"], content["pages"][page.name]
     is_front = page.name == FRONT
-    body = _front(content, story, own) if is_front else _page(page, story, content, language)
+    compose = _front if is_front else _page
+    body = compose(page, story, language, site)
     name = common["brand"] if is_front else f"{own['title']} · {common['brand']}"
     return f"""<!doctype html>
 <html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
+{site.head}<meta name="color-scheme" content="light dark">
 <meta name="description" content="{escape(own["description"])}">
 <title>{escape(name)}</title>
-<script src="assets/js/theme.js"></script>
-<link rel="icon" href="assets/icon.svg" type="image/svg+xml">
-<link rel="stylesheet" href="assets/css/lab.css">
-<link rel="stylesheet" href="assets/css/figures.css">
-<script type="module" src="assets/js/main.js"></script>
+<script src="{site.assets}/js/theme.js"></script>
+<link rel="icon" href="{site.assets}/icon.svg" type="image/svg+xml">
+<link rel="stylesheet" href="{site.assets}/css/lab.css">
+<link rel="stylesheet" href="{site.assets}/css/figures.css">
+<script type="module" src="{site.assets}/js/main.js"></script>
 </head>
 <body class="{"front" if is_front else "page"}">
 <a class="skip" href="#figure">{escape(common["skip"])}</a>
-{_header(page, story, content, language)}
+{_header(page, story, language, site)}
 <main>
 {body}
 </main>
 {_footer(own.get("footer", common["footer"]))}
 <div class="card" id="term" popover role="dialog" aria-live="polite"></div>
 {_glossary(content)}
-<script type="application/json" id="data">{_data(page, content, language)}</script>
+<script type="application/json" id="data">{_data(page, language, site)}</script>
 </body>
 </html>
 """
 
 
-def _header(page: Page, story: Sequence[Page], content: Texts, language: Language) -> str:
+def _header(page: Page, story: Sequence[Page], language: Language, site: Site) -> str:
+    content = texts(language)
     common = content["lab"]
     steps = "".join(
-        f'<li><a href="{each.name}?lang={language}"{_current(each is page)} '
+        f'<li><a href="{site.page(each.name, language)}"{_current(each is page)} '
         f'title="{escape(content["pages"][each.name]["title"])}">'
         f'<span class="number">{number}</span>'
         f'<span class="short">{escape(content["pages"][each.name]["short"])}</span></a></li>'
@@ -69,12 +71,13 @@ def _header(page: Page, story: Sequence[Page], content: Texts, language: Languag
     )
     others = "".join(
         f'<a class="quiet" data-language="{each}" hreflang="{each}" lang="{each}" '
-        f'href="?lang={each}">{escape(texts(each)["lab"]["language"])}</a>'
+        f'href="{site.translation(page, each)}">{escape(texts(each)["lab"]["language"])}</a>'
         for each in LANGUAGES
         if each != language
     )
+    front = site.page(FRONT, language)
     return f"""<header class="top">
-<a class="brand" href="./?lang={language}">{_MARK}<span>{escape(common["brand"])}</span></a>
+<a class="brand" href="{front}">{_MARK}<span>{escape(common["brand"])}</span></a>
 <nav class="story" aria-label="{escape(common["story"])}"><ol>{steps}</ol></nav>
 <div class="tools">
 <button type="button" class="quiet" id="open-glossary">{escape(common["glossary"])}</button>
@@ -89,20 +92,24 @@ def _current(here: bool) -> str:
     return ' aria-current="page"' if here else ""
 
 
-def _front(content: Texts, story: Sequence[Page], own: Texts) -> str:
+def _front(page: Page, story: Sequence[Page], language: Language, site: Site) -> str:
+    content = texts(language)
+    own = content["pages"][page.name]
     entries = "".join(
-        f'<li><a data-page href="{each.name}"><span class="number">{number}</span>'
+        f'<li><a href="{site.page(each.name, language)}"><span class="number">{number}</span>'
         f"<span><strong>{escape(content['pages'][each.name]['title'])}</strong>"
         f"<span>{escape(content['pages'][each.name]['description'])}</span></span></a></li>"
         for number, each in enumerate(story, 1)
     )
+    begin = site.page(story[0].name, language)
     return f"""<section class="hero">
 <div class="say">
 <h1>{as_html(own["title"])}</h1>
 {_paragraphs(own["lead"])}
-<p class="begin"><a class="button" data-page href="{story[0].name}">{escape(own["begin"])}</a></p>
+<p class="begin"><a class="button" href="{begin}">{escape(own["begin"])}</a></p>
 </div>
-<div id="figure" class="figure" tabindex="-1"><div id="drawing" class="drawing"></div></div>
+<div id="figure" class="figure" tabindex="-1"><div id="drawing" class="drawing"></div>
+{site.note(page, content)}</div>
 </section>
 <section class="contents">
 <h2>{escape(own["contents"])}</h2>
@@ -110,7 +117,8 @@ def _front(content: Texts, story: Sequence[Page], own: Texts) -> str:
 </section>"""
 
 
-def _page(page: Page, story: Sequence[Page], content: Texts, language: Language) -> str:
+def _page(page: Page, story: Sequence[Page], language: Language, site: Site) -> str:
+    content = texts(language)
     common, own = content["lab"], content["pages"][page.name]
     number = story.index(page) + 1
     correction = (
@@ -127,7 +135,7 @@ def _page(page: Page, story: Sequence[Page], content: Texts, language: Language)
 <div id="controls" class="controls"></div>
 <div id="drawing" class="drawing"></div>
 <p id="trouble" class="trouble" role="alert" hidden></p>
-</section>
+{site.note(page, content)}</section>
 <section id="seen" class="seen" aria-live="polite" hidden>
 <h2>{escape(common["seen"])}</h2>
 {_paragraphs(own["seen"])}
@@ -136,16 +144,17 @@ def _page(page: Page, story: Sequence[Page], content: Texts, language: Language)
 <section class="behind">
 <h2>{escape(common["behind"])}</h2>
 {_paragraphs(own["behind"])}
-{_sources(page, common)}
+{_sources(page, common, site)}
 {_code(page, common)}
 </section>
-{_neighbours(page, story, content, language)}
+{_neighbours(page, story, language, site)}
 </article>"""
 
 
-def _sources(page: Page, common: Texts) -> str:
+def _sources(page: Page, common: Texts, site: Site) -> str:
     links = "".join(
-        f'<li><a href="source/{each}" target="_blank" rel="noopener">nearfuture/{each}</a></li>'
+        f'<li><a href="{site.source(each)}" target="_blank" rel="noopener">'
+        f"nearfuture/{each}</a></li>"
         for each in page.behind
     )
     if not links:
@@ -166,7 +175,8 @@ def _code(page: Page, common: Texts) -> str:
 </div>"""
 
 
-def _neighbours(page: Page, story: Sequence[Page], content: Texts, language: Language) -> str:
+def _neighbours(page: Page, story: Sequence[Page], language: Language, site: Site) -> str:
+    content = texts(language)
     common, at = content["lab"], story.index(page)
     links = []
     for word, index in (("previous", at - 1), ("next", at + 1)):
@@ -175,7 +185,7 @@ def _neighbours(page: Page, story: Sequence[Page], content: Texts, language: Lan
             title = escape(content["pages"][name]["title"])
             links.append(
                 f'<a class="{word}" rel="{"prev" if word == "previous" else word}" '
-                f'href="{name}?lang={language}"><span>{escape(common[word])}</span>{title}</a>'
+                f'href="{site.page(name, language)}"><span>{escape(common[word])}</span>{title}</a>'
             )
     label = escape(common["neighbours"])
     return f'<nav class="neighbours" aria-label="{label}">{"".join(links)}</nav>'
@@ -200,13 +210,14 @@ def _glossary(content: Texts) -> str:
 </dialog>"""
 
 
-def _data(page: Page, content: Texts, language: Language) -> str:
+def _data(page: Page, language: Language, site: Site) -> str:
     """What the modules in the browser read; "<" would end the element that it stands in."""
+    content = texts(language)
     data: dict[str, Any] = {
         "page": page.name,
         "language": language,
         "texts": {**content["lab"], **content["pages"][page.name].get("figure", {})},
-        "parameters": {name: parameters(each) for name, each in page.endpoints.items()},
+        **site.data(page),
     }
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 

@@ -25,12 +25,17 @@ class Page:
         endpoints: the functions that compute its figure, by name, see `endpoint.call`.
         module: the module whose docstring has the code that reproduces the figure's number.
         behind: the files behind the figure, below the package, such as "layers/lookahead.py".
+        unrecorded: endpoints that a copy of the lab does not answer, such as a training.
+        in_browser: endpoints that a copy of the lab computes in the browser, by the module
+            `assets/lab/js/in-browser/<name>.js`.
     """
 
     name: str
     endpoints: Mapping[str, Callable[..., object]]
     module: str
     behind: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()
+    in_browser: tuple[str, ...] = ()
 
     def code(self) -> str:
         """The example in the docstring of the page's module, as lines to copy.

@@ -1,6 +1,5 @@
 // Every page: its figure, and what stands around it.
 
-import { Api } from "./api.js";
 import { Controls } from "./controls.js";
 import { still } from "./dom.js";
 import { State } from "./state.js";
@@ -11,14 +10,17 @@ const element = (id) => document.getElementById(id);
 
 async function figure() {
   const page = await import(`../pages/${data.page}.js`);
+  const { Api } = await import(data.recorded ? "./recorded.js" : "./api.js");
   const state = new State(page.defaults(data.parameters));
   const text = new Text(data.texts, data.language);
+  const api = new Api(data.page, data.recorded, text.t);
+  if (data.recorded) api.compute(data.live);
   const trouble = element("trouble");
   const lab = {
     drawing: element("drawing"),
     controls: new Controls(element("controls"), state),
     state,
-    api: new Api(data.page),
+    api,
     parameters: data.parameters,
     language: data.language,
     t: text.t,
@@ -44,15 +46,12 @@ async function figure() {
   document.documentElement.dataset.ready = "true";
 }
 
-// Links keep the language; that to the other language keeps what the page shows.
+// The link to the other language keeps what the page shows.
 function links() {
-  for (const link of document.querySelectorAll("[data-page]")) {
-    link.search = `?lang=${data.language}`;
-  }
   const other = document.querySelector("[data-language]");
   const renew = () => {
     const query = new URLSearchParams(location.search);
-    query.set("lang", other.dataset.language);
+    if (!data.recorded) query.set("lang", other.dataset.language);
     other.search = `?${query}`;
   };
   other.addEventListener("click", renew);

@@ -190,7 +190,14 @@ FLAGS = {
         "--log",
         "--log-text",
     },
-    "lab": {"--port", "--browser", "--no-browser", "--language"},
+    "lab": {
+        "--port",
+        "--browser",
+        "--no-browser",
+        "--language",
+        "--export",
+        "--onnxruntime-web",
+    },
     "quantize": {
         "MODEL",
         "--precision",

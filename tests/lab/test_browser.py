@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import onnx
 import pytest
@@ -18,8 +19,8 @@ from playwright.sync_api import Browser, Locator, expect
 from playwright.sync_api import Page as Tab
 
 from nearfuture.lab import PAGES, dependency, forward_alone, graphs, recordings
-from nearfuture.lab.frame import FRONT
 from nearfuture.lab.pages import after_rnns
+from nearfuture.lab.site import FRONT
 from nearfuture.runtime import Bundle
 from tests.lab.served_lab import CHROMIUM, chromium, served
 
@@ -61,7 +62,7 @@ def tab(browser: Browser, url: str, *, width: int = 1280, theme: Any = "light") 
 
 
 def _own(url: str, page: str, complaints: list[str]) -> None:
-    if not url.startswith((page.rpartition("/")[0], "blob:", "data:")):
+    if not url.startswith(("blob:", "data:")) and urlsplit(url).netloc != urlsplit(page).netloc:
         complaints.append(f"elsewhere: {url}")
 
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from nearfuture.lab import PAGES
-from nearfuture.lab.frame import FRONT, render
+from nearfuture.lab.frame import render
 from nearfuture.lab.page import ASSETS
 from nearfuture.lab.pages import FRONT_PAGE
+from nearfuture.lab.site import FRONT
 from nearfuture.lab.texts import LANGUAGES, keys, terms, texts
 
 PLURAL = re.compile(r"\.(one|other)$")

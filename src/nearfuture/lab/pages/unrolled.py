@@ -169,4 +169,5 @@ PAGE = Page(
     endpoints={"states": states, "stack": stack},
     module=__name__,
     behind=("layers/cell.py", "layers/recurrent.py", "budget/cost.py"),
+    in_browser=("states", "stack"),
 )

@@ -69,7 +69,8 @@ export class Api {
   async #answer(endpoint, parameters, body) {
     if (this.#computed?.endpoints.includes(endpoint)) {
       const module = await this.#computed.module;
-      if (module) return module.answers[endpoint](this.#filled(endpoint, parameters));
+      const recorded = async (some) => checked(await (await this.#file(endpoint, some)).json());
+      if (module) return module.answers[endpoint](this.#filled(endpoint, parameters), recorded);
     }
     return checked(await (await this.#file(endpoint, parameters, body)).json());
   }

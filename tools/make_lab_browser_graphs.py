@@ -77,7 +77,7 @@ class Stacked(nn.Module):
     def forward(self, text: Tensor, rows: Tensor) -> tuple[Tensor, ...]:
         """All tensors of the figure, for one, two and three layers."""
         at = torch.arange(text.shape[0])
-        x = self.letters[text[(at + rows[:, None]) % text.shape[0]]]
+        x = self.letters[text[(at + rows[:, None]) % torch.ones_like(text).sum()]]
         y = self.layer(x, torch.ones_like(x[..., 0], dtype=torch.int64).sum(dim=1))
         levels = y.unflatten(-1, (LEVELS, self.count, STATE))
         ends = [levels[:, -1, :, 0], levels[:, 0, :, -1]][: self.count]
@@ -111,8 +111,9 @@ class Greedy(nn.Module):
     """Greedy CTC decoding of a frame: `log_probs (V,), last (), silence (), frame () → …`.
 
     `symbol` is what is written, 0 for nothing; `pause` whether a silence before it divides words;
-    `start_ms` and `end_ms` where a word begins and ends that begins and ends with it. `last` and
-    `silence` are the state: the best symbol of the last frame, and frames of blanks.
+    `start_ms` and `end_ms` where a word begins and ends that begins and ends with it; `light`
+    the probabilities in 255 steps. `last` and `silence` are the state: the best symbol of the last
+    frame, and frames of blanks.
     """
 
     def __init__(self, frame_ms: float, centre_ms: float) -> None:
@@ -128,7 +129,9 @@ class Greedy(nn.Module):
         pause = silence >= math.ceil(PAUSE_MS / self.frame_ms)
         start_ms = self.centre_ms + self.frame_ms * frame
         end_ms = self.centre_ms + self.frame_ms * (frame + 0.5)
-        return symbol, pause, start_ms, end_ms, best, torch.where(best == 0, silence + 1, 0)
+        light = (255 * log_probs.exp()).round()
+        silence = torch.where(best == 0, silence + 1, 0)
+        return symbol, pause, start_ms, end_ms, light, best, silence
 
 
 def unrolled(cell: str) -> bytes:
@@ -156,7 +159,7 @@ def greedy() -> bytes:
         "silence": (torch.tensor(0), {}),
         "frame": (torch.tensor(0), {}),
     }
-    outputs = ["symbol", "pause", "start_ms", "end_ms", "last_next", "silence_next"]
+    outputs = ["symbol", "pause", "start_ms", "end_ms", "light", "last_next", "silence_next"]
     decoder = Greedy(manifest.frame_ms, manifest.centre_ms)
     return translate(decoder, inputs, outputs, {}).SerializeToString()
 

@@ -31,6 +31,9 @@ MARK = "nearfuture-lab.json"
 _LOADED = ("css", "js", "pages", "icon.svg")
 """What pages load; the rest is read by the library."""
 
+MODEL = "digits"
+_RECOGNIZER = ("model.json", "step.onnx", "finish.onnx", "weights.bin")
+
 
 def export(
     folder: Path,
@@ -127,7 +130,7 @@ def _write(
     for file_name in {each for page in pages for each in page.behind}:
         _copy(PACKAGE / file_name, folder / "source" / f"{file_name}.txt")
     if runtime:
-        _write_runtime(folder / "assets" / RUNTIME, runtime)
+        _write_runtime(folder / "assets", runtime)
     site = CopySite(grids, kinds, live=bool(runtime))
     for each_language in LANGUAGES:
         for page in every:
@@ -146,10 +149,15 @@ def _copy(source: Path, target: Path) -> None:
 
 def _write_runtime(folder: Path, runtime: Mapping[str, bytes]) -> None:
     """Write ONNX Runtime, and the graphs and the recogniser that it runs."""
-    folder.mkdir(parents=True)
+    into = folder / RUNTIME
+    into.mkdir(parents=True)
     for name, content in runtime.items():
-        (folder / name).write_bytes(content)
-    shutil.copytree(ASSETS / "in-browser", folder / "graphs")
+        (into / name).write_bytes(content)
+    shutil.copytree(ASSETS / "in-browser", into / "graphs")
+    for name in _RECOGNIZER:
+        _copy(PACKAGE / "assets" / "models" / MODEL / name, into / "models" / MODEL / name)
+    # Captions come from the recogniser in the browser, and from no server.
+    _copy(ASSETS / "js" / "in-browser" / "live.js", folder / "js" / "live.js")
 
 
 def _answer(function: Callable[..., object], values: dict[str, Any]) -> tuple[str, bytes]:

@@ -23,8 +23,13 @@ SHA512 = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRM
 
 ADDRESS = f"https://registry.npmjs.org/onnxruntime-web/-/onnxruntime-web-{VERSION}.tgz"
 
-FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")
-"""What a browser loads: the interface, and the library with how it is started."""
+FILES = {
+    "ort.js": "ort.wasm.min.mjs",
+    "ort-wasm.js": "ort-wasm-simd-threaded.mjs",
+    "ort-wasm.wasm": "ort-wasm-simd-threaded.wasm",
+}
+"""What a browser loads, and its name in the package: the interface, and the library with how it is
+started. Some file servers do not know that an `.mjs` is a script."""
 
 _PART = 1 << 18
 _PATIENCE_S = 60.0
@@ -51,7 +56,7 @@ def unpacked(
             parameter="onnxruntime_web",
         )
     with tarfile.open(fileobj=io.BytesIO(package), mode="r:gz") as archive:
-        return {name: _member(archive, f"package/dist/{name}") for name in FILES}
+        return {name: _member(archive, f"package/dist/{packed}") for name, packed in FILES.items()}
 
 
 def _member(archive: tarfile.TarFile, name: str) -> bytes:

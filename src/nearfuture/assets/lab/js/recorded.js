@@ -63,21 +63,28 @@ export class Api {
   }
 
   async blob(endpoint, parameters = {}, body = undefined) {
+    const compute = await this.#computes(endpoint);
+    if (compute) return compute(parameters, body);
     return (await this.#file(endpoint, parameters, body)).blob();
   }
 
   async #answer(endpoint, parameters, body) {
-    if (this.#computed?.endpoints.includes(endpoint)) {
-      const module = await this.#computed.module;
-      const recorded = async (some) => checked(await (await this.#file(endpoint, some)).json());
-      if (module) return module.answers[endpoint](this.#filled(endpoint, parameters), recorded);
-    }
+    const compute = await this.#computes(endpoint);
+    if (compute) return compute(this.#filled(endpoint, parameters), body);
     return checked(await (await this.#file(endpoint, parameters, body)).json());
+  }
+
+  // What computes an endpoint in the browser, of its parameters and a body; null where nothing does.
+  async #computes(endpoint) {
+    if (!this.#computed?.endpoints.includes(endpoint)) return null;
+    const module = await this.#computed.module;
+    const recorded = async (some) => checked(await (await this.#file(endpoint, some)).json());
+    return module && ((parameters, body) => module.answers[endpoint](parameters, { recorded, body }));
   }
 
   // With what a request leaves out, as the endpoint begins.
   #filled(endpoint, parameters) {
-    const { axes, start } = this.#recorded[endpoint];
+    const { axes, start } = this.#recorded[endpoint] ?? { axes: {}, start: [] };
     const begin = Object.entries(axes).map(([name, values], at) => [name, values[start[at]]]);
     return { ...Object.fromEntries(begin), ...parameters };
   }

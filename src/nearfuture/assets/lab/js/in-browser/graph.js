@@ -6,12 +6,21 @@ let runtime = null;
 
 // ONNX Runtime, in one thread: file servers do not isolate pages, which threads would need.
 async function loaded() {
-  runtime ??= import(new URL("ort.wasm.min.mjs", FOLDER).href).then((ort) => {
-    ort.env.wasm.wasmPaths = FOLDER.href;
+  runtime ??= import(new URL("ort.js", FOLDER).href).then((ort) => {
+    const [mjs, wasm] = ["ort-wasm.js", "ort-wasm.wasm"].map((name) => new URL(name, FOLDER).href);
+    ort.env.wasm.wasmPaths = { mjs, wasm };
     ort.env.wasm.numThreads = 1;
     return ort;
   });
   return runtime;
+}
+
+// One run after another: there is one memory for all of them.
+let before = Promise.resolve();
+function inTurn(work) {
+  const mine = before.then(work);
+  before = mine.catch(() => null);
+  return mine;
 }
 
 const opened = new Map();
@@ -27,18 +36,25 @@ async function session(path, weights) {
   const address = new URL(path, FOLDER);
   const options = { executionProviders: ["wasm"] };
   if (weights) options.externalData = [{ path: weights, data: new URL(weights, address).href }];
-  const found = await ort.InferenceSession.create(address.href, options);
-  const kinds = { float: [Float32Array, "float32"], int64: [BigInt64Array, "int64"] };
+  const found = await inTurn(() => ort.InferenceSession.create(address.href, options));
+  const tensor = (type, data, dims) =>
+    new ort.Tensor(type, type === "int64" ? BigInt64Array.from(data, BigInt) : Float32Array.from(data), dims);
   return {
-    // Runs on {name: {type, data, dims}}, and answers in the same form.
-    async run(feeds) {
-      const inputs = {};
-      for (const [name, { type = "float", data, dims }] of Object.entries(feeds)) {
-        const [List, called] = kinds[type];
-        const values = type === "int64" ? List.from(data, BigInt) : List.from(data);
-        inputs[name] = new ort.Tensor(called, values, dims);
-      }
-      return found.run(inputs);
+    // What it reads, all zeros, in a batch of one.
+    zeros() {
+      const entries = found.inputMetadata.map(({ name, type, shape }) => {
+        const dims = shape.map((size) => (typeof size === "number" ? size : 1));
+        return [name, tensor(type, Array(dims.reduce((a, b) => a * b, 1)).fill(0), dims)];
+      });
+      return Object.fromEntries(entries);
+    },
+    // Runs on {name: {type, data, dims}}, and answers in the same form; so may a feed be.
+    run(feeds) {
+      const given = Object.entries(feeds).map(([name, each]) => [
+        name,
+        each instanceof ort.Tensor ? each : tensor(each.type ?? "float32", each.data, each.dims),
+      ]);
+      return inTurn(() => found.run(Object.fromEntries(given)));
     },
   };
 }

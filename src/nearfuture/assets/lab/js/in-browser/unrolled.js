@@ -8,7 +8,7 @@ const read = (text) => ({ type: "int64", data: [...text].map((each) => LETTERS.i
 const written = (letters) => letters.map((each) => LETTERS[each]).join("");
 
 // `recorded` are answers to other letters: what they say about the cell itself stays.
-async function states({ text, cell, swap }, recorded) {
+async function states({ text, cell, swap }, { recorded }) {
   const graph = await open(`graphs/unrolled-${cell}.onnx`);
   const swapped = { type: "int64", data: [swap], dims: [] };
   const found = mapped(await graph.run({ text: read(text), swap: swapped }), numbers);
@@ -28,7 +28,7 @@ async function states({ text, cell, swap }, recorded) {
   };
 }
 
-async function stack({ text, layers, directions, rows, layout }, recorded) {
+async function stack({ text, layers, directions, rows, layout }, { recorded }) {
   const graph = await open(`graphs/stacked-${directions}.onnx`);
   const batch = { type: "int64", data: [...Array(rows).keys()], dims: [rows] };
   const found = await graph.run({ text: read(text), rows: batch });

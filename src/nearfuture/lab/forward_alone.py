@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from nearfuture.budget import RecognizerConfig
 from nearfuture.lab.page import ASSETS
 from nearfuture.lab.recordings import TWIN, LogProbs, Recording, samples
-from nearfuture.runtime import Bundle
 
 GRAPH = ASSETS / "derived" / "forward-alone.onnx"
 WEIGHTS = "weights.bin"
@@ -26,6 +25,7 @@ WEIGHTS = "weights.bin"
 def _session() -> Any:
     import onnxruntime as ort
 
+    from nearfuture.runtime import Bundle
     from nearfuture.runtime.session import session_options
 
     weights = (Bundle.open(TWIN).folder / WEIGHTS).read_bytes()

@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audio import Audio, read, resample_blocks
-from nearfuture.decoding import greedy_text
 from nearfuture.lab.page import PACKAGE
-from nearfuture.runtime import Manifest, Model, load
 from nearfuture.text import edit_alignment
+
+if TYPE_CHECKING:
+    from nearfuture.audio import Audio
+    from nearfuture.runtime import Manifest, Model
 
 SAMPLES = PACKAGE / "assets" / "samples"
 STREAMING, TWIN = "digits", "digits-bidirectional"
@@ -65,6 +67,8 @@ def recordings() -> tuple[Recording, ...]:
 @cache
 def audio(recording: Recording) -> Audio:
     """Return the samples of a recording."""
+    from nearfuture.audio import read
+
     return read(recording.path)
 
 
@@ -76,6 +80,8 @@ def samples(recording: Recording) -> NDArray[np.float32]:
     >>> audio(sound).rate, len(audio(sound).samples), len(samples(sound))
     (16000, 31426, 15713)
     """
+    from nearfuture.audio import resample_blocks
+
     sound = audio(recording)
     parts = resample_blocks([sound.samples], sound.rate, twin().rate)
     return np.concatenate(list(parts))
@@ -84,12 +90,16 @@ def samples(recording: Recording) -> NDArray[np.float32]:
 @cache
 def streaming() -> Model:
     """The bundled model that streams, with all of its heads."""
+    from nearfuture.runtime import load
+
     return load(STREAMING)
 
 
 @cache
 def twin() -> Model:
     """The bundled model that reads both ways."""
+    from nearfuture.runtime import load
+
     return load(TWIN)
 
 
@@ -122,6 +132,8 @@ def text_of(log_probs: LogProbs, manifest: Manifest) -> str:
     >>> text_of(log_probs_of_heads(recordings()[1])[8], streaming().manifest)
     'zero nine two five six'
     """
+    from nearfuture.decoding import greedy_text
+
     return greedy_text(log_probs, manifest.vocabulary, frame_ms=manifest.frame_ms)
 
 

@@ -17,17 +17,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.decoding import Alignment, align
 from nearfuture.lab import forward_alone, recordings
 from nearfuture.lab.endpoint import Between
 from nearfuture.lab.page import ASSETS, Page
 from nearfuture.lab.recordings import LogProbs, Recording
 from nearfuture.text import BLANK
+
+if TYPE_CHECKING:
+    from nearfuture.decoding import Alignment
 
 # `python benchmarks/drop_backward.py | tail -n 1` wrote it.
 MEASURED = ASSETS / "measured" / "forward-alone.json"
@@ -78,6 +80,8 @@ def _recording(number: int) -> Recording:
 
 
 def _aligned(log_probs: LogProbs, recording: Recording) -> Alignment:
+    from nearfuture.decoding import align
+
     return align(log_probs, recordings.twin().manifest.vocabulary.encode(recording.text))
 
 

@@ -146,9 +146,11 @@ def test_a_lower_threshold_understands_more_and_changes_no_text() -> None:
         assert len({result.confidence for result in confidences.values()}) == 1
 
 
-def test_confidence_is_one_where_the_best_path_is_the_text() -> None:
+def test_confidence_is_the_geometric_mean_of_the_path_in_frames_of_speech() -> None:
     (result,) = heard(search(["ab"]), "-aab--")
-    assert result.confidence == 1.0
+    assert result.confidence == pytest.approx(0.94)
+    (result,) = heard(search(["ab"], price=2.0, threshold=0.0), "b--ab")
+    assert math.log(result.confidence) == pytest.approx(math.log(0.94) - 2.0 / 3)
 
 
 def test_repeated_symbols_need_a_blank_between() -> None:

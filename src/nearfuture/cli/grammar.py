@@ -24,7 +24,7 @@ class GrammarOptions:
         grammar: Files of phrases; whatever else is said is not understood. Several files of
             template sentences are put together.
         threshold: The confidence from which on a sentence is understood, from 0 to 1; lower, and
-            more is understood that was not said.
+            more is understood that was not said; 0.8 by default.
     """
 
     grammar: Annotated[tuple[Path, ...], Parameter(negative="", show_default=False)] = ()

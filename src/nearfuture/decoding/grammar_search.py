@@ -38,8 +38,8 @@ class GrammarResult:
     Args:
         text: the best text of the grammar; empty where it was not understood.
         words: of the text, with times.
-        confidence: in [0, 1], by how much each frame of speech is less probable on the path of the
-            text than on the best path without a grammar, as a factor: the geometric mean.
+        confidence: in [0, 1], the geometric mean of the probabilities of the path in frames of
+            speech: those where it, or the best symbol, is not the blank; fillers at their price.
         understood: whether the confidence reaches the threshold.
         score: natural logarithm of the probability of the path, the prices of fillers included.
         start_ms: of the speech, understood or not.
@@ -110,18 +110,18 @@ class GrammarSearch:
     >>> from nearfuture.decoding import Automaton
     >>> from nearfuture.text import Vocabulary
     >>> grammar = Grammar.compile(Automaton.of(["on", "off"]), Vocabulary(("f", "n", "o", "u")))
-    >>> search = GrammarSearch(grammar=grammar, frame_ms=40, centre_ms=27.5)
+    >>> search = GrammarSearch(grammar=grammar, frame_ms=40, centre_ms=27.5, threshold=0.6)
     >>> best = [0, 4, 0, 3, 2, 0]  # uon
     >>> results, state = search.step(np.log(np.eye(5)[best] * 0.9 + 0.02), search.start())
     >>> search.provisional(state), [(r.text, round(r.confidence, 2)) for r in search.finish(state)]
-    ('on', [('on', 0.72)])
+    ('on', [('on', 0.66)])
     """
 
     grammar: Grammar
     frame_ms: float
     centre_ms: float
     price: float = 1.0
-    threshold: float = 0.5
+    threshold: float = 0.8
     endpoint: Endpoint = field(default_factory=Endpoint)
 
     def __post_init__(self) -> None:
@@ -348,14 +348,14 @@ class GrammarSearch:
         return arc if last.arc[arc] >= self._score(last, place) else place
 
     def _confidence(self, history: tuple[_Scores, ...], path: NDArray[np.int64]) -> float:
-        loss, frames = 0.0, 0
+        total, frames = 0.0, 0
         for symbol, scores in zip(path.tolist(), history, strict=True):
             best = int(scores.frame.argmax())
-            highest = float(scores.frame[best])
+            if best == BLANK and symbol <= BLANK:
+                continue
+            frames += 1
             if symbol < 0:
-                reached = max(float(scores.frame[BLANK]), highest - self.price)
+                total += max(float(scores.frame[BLANK]), float(scores.frame[best]) - self.price)
             else:
-                reached = float(scores.frame[symbol])
-            loss += highest - reached
-            frames += best != BLANK or symbol > BLANK
-        return math.exp(-loss / max(frames, 1))
+                total += float(scores.frame[symbol])
+        return math.exp(min(0.0, total / max(frames, 1)))  # rounding can put it above 0

@@ -75,9 +75,16 @@ def experiment(
     measure: str,
     rate: str,
     lines: Mapping[str, Callable[[Row], bool]],
-    of: Callable[[Row], bool] = lambda row: True,
+    training: str | None = None,
 ) -> dict[str, Any]:
-    """Return an experiment: its curves, its twin, and where the figures are from."""
+    """Return an experiment: its curves, its twin, and where the figures are from.
+
+    Of a page with several trainings, that of one.
+    """
+
+    def of(row: Row) -> bool:
+        return training is None or row["training"] == training
+
     page = (PAGES / f"{file}.md").read_text(encoding="utf-8")
     trained = re.findall(
         r"^\* (.+): commit (\w+), (.+), one thread", part(page, "provenance"), re.M
@@ -94,6 +101,7 @@ def experiment(
         "trained": [
             {"what": what, "commit": commit, "processor": processor}
             for what, commit, processor in trained
+            if training in (None, what)
         ],
         "page": f"docs/experiments/{file}.md",
     }
@@ -102,11 +110,6 @@ def experiment(
 def one_line(row: Row) -> bool:
     """Every streaming row of a table belongs to the one model."""
     return True
-
-
-def synthetic(row: Row) -> bool:
-    """The training that heard synthetic speech besides the recordings."""
-    return row["training"] == "with synthetic speech"
 
 
 def prices() -> dict[str, dict[str, Any]]:
@@ -120,7 +123,7 @@ def prices() -> dict[str, dict[str, Any]]:
         "known-voices": experiment("digits", "wer", "seen: WER %", model),
         "new-voice": experiment("digits", "wer", "held-out: WER %", model),
         "thirteen-heads": experiment("lookahead-sweep", "wer", "WER %", model),
-        "sentences": experiment("speechocean762", "cer", "CER %", model, synthetic),
+        "sentences": experiment("speechocean762", "cer", "CER %", model, "with synthetic speech"),
         "families": experiment("families", "wer", "WER %", families),
     }
 

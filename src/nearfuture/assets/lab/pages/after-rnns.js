@@ -83,7 +83,7 @@ function describe({ t, state }, found) {
   ];
 }
 
-const [WIDEST, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [860, 340, 44, 44, 34, 150];
+const [WIDEST, HEIGHT, LEFT, BOTTOM, TOP, RIGHT] = [880, 340, 44, 44, 34, 176];
 const [ZERO, LEAST, MOST] = [34, 20, 30000]; // where 0 ms stands; from there on a decade is as wide as any
 
 // Where a name stands beside its point, if not to the right of it: points of like costs lie near.

@@ -18,8 +18,9 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, expect
 from playwright.sync_api import Page as Tab
 
+from nearfuture.budget import recurrent_cost
 from nearfuture.lab import PAGES, dependency, forward_alone, graphs, recordings
-from nearfuture.lab.pages import after_rnns
+from nearfuture.lab.pages import after_rnns, concat_or_sum
 from nearfuture.lab.site import FRONT
 from nearfuture.runtime import Bundle
 from tests.lab.served_lab import CHROMIUM, chromium, served
@@ -479,6 +480,44 @@ def test_heads_that_are_mixed_up_are_seen(lab: str, browser: Browser) -> None:
         patch.setattr(recordings, "log_probs_of_heads", mixed)
         with tab(browser, f"{lab}/the-price?lang=en") as page:
             expect(page.locator(".by-head .wrong")).to_have_count(2)  # with τ = 0, not 5
+
+
+def read_the_padding(model: onnx.ModelProto) -> None:
+    """Every row of a batch is as long as the longest."""
+    for node in model.graph.node:
+        node.input[:] = ["read" if each == "lengths" else each for each in node.input]
+    make = onnx.helper.make_node
+    for at, node in enumerate(
+        [
+            make("Sub", ["lengths", "lengths"], ["nothing"]),
+            make("ReduceMax", ["lengths"], ["most"], keepdims=1),
+            make("Add", ["nothing", "most"], ["read"]),
+        ]
+    ):
+        model.graph.node.insert(at, node)
+
+
+def test_padding_that_is_read_is_seen(lab: str, browser: Browser, tmp_path: Path) -> None:
+    tall = "rects => rects.filter(rect => rect.getAttribute('height') > 0).length"
+    with (
+        planted(tmp_path, "bidirectional-concat", read_the_padding),
+        tab(browser, f"{lab}/padding?lang=en") as page,
+    ):
+        exact = page.locator(".read-row").nth(1)
+        assert exact.locator("rect.future.drift").evaluate_all(tall) == 6  # none otherwise
+
+
+def test_a_sum_in_place_of_a_concatenation_is_seen(
+    lab: str, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def added(*sizes: Any, **options: Any) -> Any:
+        return recurrent_cost(
+            *sizes, **({**options, "merge": "sum"} if "merge" in options else options)
+        )
+
+    monkeypatch.setattr(concat_or_sum, "recurrent_cost", added)
+    with tab(browser, f"{lab}/concat-or-sum?lang=en") as page:
+        expect(page.locator(".bar-value").nth(6)).to_have_text("× 2")  # 3 otherwise
 
 
 def test_the_address_of_a_page_has_only_what_was_changed(lab: str, browser: Browser) -> None:

@@ -50,7 +50,7 @@ def render(page: Page, story: Sequence[Page], language: Language, site: Site = _
 <main>
 {body}
 </main>
-{_footer(own.get("footer", common["footer"]))}
+{_footer(site.footer(page, content))}
 <div class="card" id="term" popover role="dialog" aria-live="polite"></div>
 {_glossary(content)}
 <script type="application/json" id="data">{_data(page, language, site)}</script>

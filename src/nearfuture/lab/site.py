@@ -37,6 +37,11 @@ class Site:
         """Say where the answers of a page come from, as HTML below its figure."""
         return ""
 
+    def footer(self, page: Page, content: Texts) -> str:
+        """Return the text that says when the numbers of a page were computed."""
+        own: str = content["pages"][page.name].get("footer", content["lab"]["footer"])
+        return own
+
     def data(self, page: Page) -> dict[str, Any]:
         """Return what the modules of a page are told about its endpoints."""
         return {"parameters": {name: parameters(each) for name, each in page.endpoints.items()}}

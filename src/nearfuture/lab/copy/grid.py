@@ -35,11 +35,13 @@ class Grid:
         axes: the values of each parameter.
         start: the place of the defaults.
         groups: parameters whose combinations are recorded, the others as they begin.
+        texts: parameters that anybody may write, of which only the default is recorded.
     """
 
     axes: Mapping[str, tuple[Any, ...]]
     start: Place
     groups: tuple[tuple[str, ...], ...]
+    texts: tuple[str, ...] = ()
 
     def places(self) -> Iterator[Place]:
         """Yield the place of every answer once, the defaults first."""
@@ -61,7 +63,7 @@ class Grid:
     @property
     def whole(self) -> bool:
         """Whether every combination is recorded."""
-        return any(set(group) >= self._free for group in self.groups)
+        return not self.texts and any(set(group) >= self._free for group in self.groups)
 
     @property
     def _free(self) -> set[str]:
@@ -92,7 +94,12 @@ def grid_of(function: Callable[..., object], *, most: int = MOST) -> Grid:
     described = parameters(function)
     axes = {name: _axis(each) for name, each in described.items()}
     start = tuple(axes[name].index(each["default"]) for name, each in described.items())
-    return Grid(axes=axes, start=start, groups=_groups(axes, described, most))
+    texts = tuple(
+        name
+        for name, each in described.items()
+        if isinstance(each["default"], str) and "choices" not in each
+    )
+    return Grid(axes=axes, start=start, groups=_groups(axes, described, most), texts=texts)
 
 
 def _groups(

@@ -62,15 +62,22 @@ class CopySite(Site):
     def note(self, page: Page, content: Texts) -> str:
         """Say which answers are recorded, and which are computed in the browser."""
         common = content["lab"]
-        said = []
-        if live := self._computed(page):
+        said, live = [], self._computed(page)
+        if live:
             key = "copy-live" if set(live) == set(page.endpoints) else "copy-partly-live"
             said.append(common[key])
         if set(page.endpoints) - set(live):
             said.append(common["copy-recorded"].replace("{version}", __version__))
-        if page.unrecorded or any(not grid.whole for grid in self._grids[page.name].values()):
+        recorded = {name: each for name, each in self._grids[page.name].items() if name not in live}
+        missing = set(page.endpoints) - set(recorded) - set(live)
+        if missing or any(not grid.whole for grid in recorded.values()):
             said.append(common["copy-not-all"])
         return f'<p class="copied">{as_html(" ".join(said))}</p>\n'
+
+    def footer(self, page: Page, content: Texts) -> str:
+        """Return the text that says when the numbers of a page were computed."""
+        said: str = content["lab"]["copy-footer"]
+        return said
 
     def data(self, page: Page) -> dict[str, Any]:
         """Return what the modules of a page are told about its endpoints, and what is recorded."""

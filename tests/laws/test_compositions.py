@@ -6,10 +6,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from nearfuture import laws
+from tests.laws.cases import obey_in_explicit_cases
 from tests.laws.compositions import build, compositions, hybrids
 from tests.laws.registry import ALL
 
-# Shrinking takes minutes: the slow tests do it.
+# The explicit cases of a few; the slow tests take minutes for many, and shrink what fails.
 quick = settings(
     derandomize=True,
     max_examples=3,
@@ -29,19 +30,19 @@ many = settings(
 @quick
 @given(compositions())
 def test_compositions_obey_the_laws(source: str) -> None:
-    laws.check(build(source), examples=1)
+    obey_in_explicit_cases(build(source))
 
 
 @quick
 @given(compositions(streaming=False))
 def test_compositions_with_bidirectional_layers_obey_the_laws(source: str) -> None:
-    laws.check(build(source), examples=1)
+    obey_in_explicit_cases(build(source))
 
 
 @settings(quick, max_examples=2)
 @given(hybrids())
 def test_hybrids_obey_the_laws(source: str) -> None:
-    laws.check(build(source), examples=1)
+    obey_in_explicit_cases(build(source))
 
 
 @pytest.mark.slow

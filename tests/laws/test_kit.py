@@ -22,6 +22,7 @@ from nearfuture.laws.trial import Trial, enough_frames
 from nearfuture.laws.violation import difference
 from nearfuture.layers import GRU, Bidirectional, Convolution, Serial
 from tests.laws import wrong_layers
+from tests.laws.cases import ONE_OF_EACH
 from tests.laws.registry import OFFLINE, STREAMING
 
 
@@ -61,6 +62,13 @@ def test_no_layer_that_streams_hides_behind_a_refusal() -> None:
             make().start(1)
 
 
+def test_cases_are_drawn_for_one_of_each_class_of_layers() -> None:
+    layers = STREAMING | OFFLINE
+    assert {type(layers[name]()) for name in ONE_OF_EACH} == {
+        type(make()) for make in layers.values()
+    }
+
+
 def test_interruptions_come_at_both_ends_and_between() -> None:
     cases = drawn(interrupted(), seed=0, count=200)
     assert all(0 <= at <= len(cut) for cut, at in cases)
@@ -69,7 +77,7 @@ def test_interruptions_come_at_both_ends_and_between() -> None:
     assert any(0 < at == len(cut) for cut, at in cases)
 
 
-@settings(max_examples=5, database=None)
+@settings(max_examples=2, database=None)
 @given(st.integers(0, 99))
 def test_a_search_inside_a_test_finds_what_one_outside_finds(seed: int) -> None:
     def long(cut: laws.Partition) -> bool:

@@ -25,6 +25,14 @@ def test_a_wrong_layer_is_caught_by_its_laws(name: str) -> None:
     assert page.masked(page.row(name)) == page.masked(page.rows()[name]), page.RENEW
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", wrong_layers.WRONG_LAYERS)
+def test_no_law_before_the_first_catches_it_in_any_case(name: str) -> None:
+    layer, named = wrong_layers.WRONG_LAYERS[name]
+    for law in laws.ALL[: laws.ALL.index(named[0])]:
+        assert wrong_layers.verdict(law, layer) is None
+
+
 @pytest.mark.parametrize("law", laws.ALL, ids=lambda law: law.__name__)
 def test_every_law_is_the_first_to_catch_something(law: laws.Law) -> None:
     assert law in [named[0] for _, named in wrong_layers.WRONG_LAYERS.values()]
@@ -75,7 +83,7 @@ def test_the_message_says_how_to_see_it_again() -> None:
     assert str(again.value) == str(first.value)
 
 
-@settings(max_examples=6, database=None)
+@settings(max_examples=4, database=None)
 @given(st.integers(0, 3), st.sampled_from(["right", "wrong"]))
 def test_the_laws_hold_inside_a_test_that_hypothesis_drives(frames: int, which: str) -> None:
     if which == "right":

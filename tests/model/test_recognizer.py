@@ -16,6 +16,7 @@ from nearfuture.laws.stream import single_frames, streamed, whole
 from nearfuture.layers import StreamingLayer
 from nearfuture.model import Recognizer
 from tests.errors import refuses
+from tests.laws.cases import obey_in_explicit_cases
 from tests.laws.cuts import random_partition
 from tests.recognizers import PLAIN, recognizer_config
 
@@ -172,7 +173,14 @@ def test_streaming_sample_by_sample_equals_forward() -> None:
 
 @pytest.mark.parametrize("tau", MINUTE.heads)
 def test_the_laws_of_a_head(tau: int) -> None:
-    laws.check(lambda: Recognizer(MINUTE).at(tau))
+    obey_in_explicit_cases(lambda: Recognizer(MINUTE).at(tau))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tau", [*MINUTE.heads, None])
+def test_the_laws_of_a_head_in_drawn_cases(tau: int | None) -> None:
+    config = MINUTE.twin() if tau is None else MINUTE
+    laws.check(lambda: Recognizer(config).at(tau))
 
 
 # The cells by themselves obey the laws in tests/laws: what stands around them is the same.
@@ -180,6 +188,15 @@ def test_the_laws_of_a_head(tau: int) -> None:
     "cell", ["gru", *(pytest.param(cell, marks=pytest.mark.slow) for cell in ("rnn", "lstm"))]
 )
 def test_the_laws_of_deep_speech_2(cell: Any) -> None:
+    config = DEEP.replace(cell=cell)
+    others = [law for law in laws.ALL if law is not laws.declared_is_measured]
+    obey_in_explicit_cases(made(config).at(2), others)
+    obey_in_explicit_cases(made(config.twin()).at(None), others)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", ["gru", "rnn", "lstm"])
+def test_the_laws_of_deep_speech_2_in_drawn_cases(cell: Any) -> None:
     config = DEEP.replace(cell=cell)
     others = [law for law in laws.ALL if law is not laws.declared_is_measured]
     laws.check(made(config).at(2), others)
@@ -197,7 +214,7 @@ def test_the_laws_of_the_twin() -> None:
     def twin() -> StreamingLayer:
         return Recognizer(MINUTE.twin()).at(None)
 
-    laws.check(twin)
+    obey_in_explicit_cases(twin)
 
 
 def test_the_twin_does_not_stream() -> None:

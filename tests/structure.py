@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "nearfuture"
+_FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+@cache
 def parsed(source: Path) -> dict[str, ast.Module]:
     """Every file of a package as a tree, by its path below the package."""
     return {
@@ -18,24 +21,24 @@ def parsed(source: Path) -> dict[str, ast.Module]:
     }
 
 
-def imported(tree: ast.AST, file: str) -> Iterator[tuple[str, bool]]:
+@cache
+def imported(tree: ast.AST, file: str) -> tuple[tuple[str, bool], ...]:
     """Each imported dotted name, and whether it is imported inside a function."""
     package = [PACKAGE, *file.split("/")[:-1]]
-    lazy = {
-        id(node)
-        for function in ast.walk(tree)
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        for node in ast.walk(function)
-    }
-    for node in ast.walk(tree):
+    found = []
+    waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while waiting:
+        node, inside = waiting.pop()
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name, id(node) in lazy
+            found += [(alias.name, inside) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             module = [*base, *([node.module] if node.module else [])]
-            for alias in node.names:
-                yield ".".join([*module, alias.name]), id(node) in lazy
+            found += [(".".join([*module, alias.name]), inside) for alias in node.names]
+        elif not isinstance(node, ast.expr):  # an expression imports nothing
+            inside = inside or isinstance(node, _FUNCTIONS)
+            waiting += [(child, inside) for child in ast.iter_child_nodes(node)]
+    return tuple(found)
 
 
 def graph(source: Path) -> dict[str, set[str]]:

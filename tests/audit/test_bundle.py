@@ -13,8 +13,10 @@ from tests.errors import refuses
 @pytest.mark.parametrize(
     ("head", "ms"),
     [
-        (0, 55),
-        *(pytest.param(head, ms, marks=pytest.mark.slow) for head, ms in [(4, 215), (8, 375)]),
+        *(
+            pytest.param(head, ms, marks=pytest.mark.slow)
+            for head, ms in [(0, 55), (4, 215), (8, 375)]
+        ),
         (19, 815),
     ],
 )

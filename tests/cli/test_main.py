@@ -54,14 +54,19 @@ def test_an_interrupt_is_quiet_and_exit_code_130(
     assert capsys.readouterr() == ("", "")
 
 
+MORE = (
+    ("--help",),
+    ("budget", "--json"),
+    ("audit", "digits", "--at-most", "1ms", "--lookahead-only"),
+)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        ("--help",),
         ("--version",),
         ("budget",),
-        ("budget", "--json"),
-        ("audit", "digits", "--at-most", "1ms", "--lookahead-only"),
+        *(pytest.param(line, marks=pytest.mark.slow) for line in MORE),
     ],
     ids=" ".join,
 )

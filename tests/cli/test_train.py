@@ -100,6 +100,7 @@ def test_models_that_write_nothing_are_not_passed_over(rate: float) -> None:
     assert ("have learnt next to nothing yet" in file.getvalue()) == (rate == 1.0)
 
 
+@pytest.mark.slow  # tests/training lets two processes share the work
 @pytest.mark.usefixtures("no_export")
 def test_two_processes_share_the_work_and_report_a_mistake_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -216,7 +217,7 @@ def ended(training: subprocess.Popen[str]) -> tuple[str, str]:
         raise
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
+@pytest.mark.parametrize("processes", ["1", pytest.param("2", marks=pytest.mark.slow)])
 def test_control_c_keeps_a_checkpoint_that_goes_on(tmp_path: Path, processes: str) -> None:
     training = started(tmp_path, "--processes", processes)
     os.killpg(training.pid, signal.SIGINT)  # as a terminal does: to every process

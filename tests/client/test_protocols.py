@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nearfuture.client.caption import Caption
@@ -177,6 +177,7 @@ MESSAGES = (
 
 
 @pytest.mark.parametrize("name", ["vosk", "openai", "nearfuture"])
+@settings(max_examples=40)
 @given(messages=st.lists(MESSAGES, max_size=8))
 def test_whatever_a_server_says_is_a_caption_or_one_line_of_error(
     name: Any, messages: list[str | bytes]

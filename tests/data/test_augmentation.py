@@ -8,7 +8,7 @@ import pytest
 import soundfile
 
 from nearfuture.data import AcousticEnvironment, Augmentation, corpus_folder
-from nearfuture.data.augmentation import augmentation
+from nearfuture.data.augmentation import augmentation, environment
 from tests.data.fixtures import tone, write_manifest
 from tests.errors import refuses
 
@@ -276,9 +276,11 @@ def test_noises_and_rooms_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert abs(room).max() == pytest.approx(0.01, rel=0.1)
 
 
-def test_the_real_responses_are_rooms() -> None:
+def test_the_real_responses_are_rooms(monkeypatch: pytest.MonkeyPatch) -> None:
     if corpus_folder("rir") is None:
         pytest.skip("needs the corpus 'rir' under NEARFUTURE_CORPORA")
+    of = environment._paths
+    monkeypatch.setattr(environment, "_paths", lambda name: of(name) if name == "rir" else [])
     rooms = Environment.load(16000).rooms
     assert len(rooms) == 6
     x = np.random.default_rng(1).uniform(-0.5, 0.5, 16000).astype(np.float32)

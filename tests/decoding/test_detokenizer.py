@@ -10,7 +10,7 @@ from nearfuture.text import Vocabulary
 
 vocabulary = Vocabulary((" ", "'", "a", "b"))
 detokenizer = Detokenizer(vocabulary, frame_ms=40, centre_ms=27.5)
-law = settings(derandomize=True, max_examples=200, deadline=None)
+law = settings(derandomize=True, max_examples=100, deadline=None)
 GAPS = st.one_of(st.integers(1, 5), st.integers(11, 15))
 tokens_of = st.lists(st.tuples(st.integers(1, 4), GAPS, st.floats(-9, 0))).map(
     lambda drawn: [

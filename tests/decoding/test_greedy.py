@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from nearfuture.decoding import GreedyDecoder, GreedyState, Token
 from nearfuture.error import NearfutureError
 
-law = settings(derandomize=True, max_examples=200, deadline=None)
+law = settings(derandomize=True, max_examples=100, deadline=None)
 paths = st.lists(st.integers(0, 3), max_size=30)
 
 

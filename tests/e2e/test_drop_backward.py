@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from nearfuture.runtime.bundle import MODELS
 from tests.patience import PATIENCE_S
 
@@ -12,6 +14,7 @@ BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "drop_backward.py"
 SAMPLES = MODELS.parent / "samples" / "manifest.tsv"
 
 
+@pytest.mark.slow
 def test_without_its_backward_direction_a_bidirectional_model_collapses() -> None:
     done = subprocess.run(
         [sys.executable, str(BENCHMARK), "--manifest", str(SAMPLES)],

@@ -84,6 +84,15 @@ def stack() -> StreamingLayer:
     ).eval()
 
 
+def small_stack() -> StreamingLayer:
+    """The two states that no other quick export has: sums, and keys with their positions."""
+    chunked = ChunkedMask(chunk=3, left_chunks=1, right=1)
+    return Serial(
+        CumulativeLayerNorm(3),
+        SelfAttention(3, 1, mask=chunked, positions=RelativePositions(distance=2)),
+    ).eval()
+
+
 class Graphs:
     """A layer as a graph of its steps, and one of its end."""
 
@@ -127,10 +136,11 @@ class Graphs:
             row.append(frames[:count])
 
 
-@pytest.fixture(scope="module")
-def graphs() -> Graphs:
+# The exporter takes a minute for the whole stack.
+@pytest.fixture(scope="module", params=[small_stack, pytest.param(stack, marks=pytest.mark.slow)])
+def graphs(request: pytest.FixtureRequest) -> Graphs:
     torch.manual_seed(0)
-    return Graphs(stack())
+    return Graphs(request.param())
 
 
 def chunks(lengths: Sequence[int], rng: np.random.Generator) -> Partition:

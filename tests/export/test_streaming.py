@@ -45,7 +45,11 @@ def stream(
 
 
 @pytest.mark.parametrize(
-    ("longest", "largest"), [(16_000, 320), (16_000, 5000), (16_000, 16_000), (450, 1), (900, 20)]
+    ("longest", "largest"),
+    [
+        *((16_000, 320), (16_000, 5000), (16_000, 16_000), (900, 20)),
+        pytest.param(450, 1, marks=pytest.mark.slow),
+    ],
 )
 def test_any_partition_equals_forward_for_every_head(
     recognizer: Recognizer, longest: int, largest: int

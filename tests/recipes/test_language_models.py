@@ -48,7 +48,9 @@ def trained_on_random_text(kind: Kind) -> Trained:
     return train(kind, SYMBOLS, lambda step: random_text(1000 + step), random_text(1), SMALL)
 
 
-@pytest.mark.parametrize("kind", HONEST)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind != HONEST[0])) for kind in HONEST]
+)
 def test_no_honest_model_gets_below_ln_v_on_random_text(kind: Kind) -> None:
     scored = score(trained_on_random_text(kind).model, random_text(2, 40_000), frames=FRAMES)
     assert scored.loss > math.log(SYMBOLS) - 4 * scored.deviation

@@ -40,7 +40,7 @@ def dispatcher(bundle: Bundle) -> Iterator[Dispatcher]:
         yield made
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_32_random_streams_are_each_as_alone(
     bundle: Bundle, bundle_folder: Path, threads: int
 ) -> None:

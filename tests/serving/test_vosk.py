@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import soundfile
 import websockets
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from websockets.sync.client import ClientConnection, connect
@@ -405,6 +405,7 @@ def test_who_leaves_in_the_middle_of_a_word_gives_back_the_place(server: Live) -
             server.wait_until_free()
 
 
+@settings(max_examples=40)
 @given(
     st.text()
     | st.recursive(

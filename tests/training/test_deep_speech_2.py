@@ -72,6 +72,7 @@ def assert_learnt(model: Recognizer, losses: list[float]) -> None:
         assert bool(((norm.running_var - 1).abs() > 1e-2).any())
 
 
+@pytest.mark.slow  # tests/model streams it, tests/training/test_trainer learns
 def test_the_deployed_preset_learns_and_streams(clips: list[Utterance], tmp_path: Path) -> None:
     model, losses = trained("deployed", clips, tmp_path)
     assert_learnt(model, losses)

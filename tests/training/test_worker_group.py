@@ -21,7 +21,9 @@ with graceful_interrupt(lambda: None):
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+)
 def test_the_third_signal_ends_what_hangs(number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-c", HANGING], stdout=subprocess.PIPE) as hanging:
         try:

@@ -292,6 +292,17 @@ def touch_after_rnns(page: Tab) -> None:
     expect(page.locator(".system")).to_have_count(5)
 
 
+def touch_say_something(page: Tab) -> None:
+    play, stop = (page.locator(".sources-of-sound button").nth(at) for at in (1, 2))
+    play.click()
+    expect(page.locator(".said-word .word").first).to_have_text("seven")
+    expect(page.locator(".said-word small").first).to_contain_text("ms")
+    assert page.locator(".said-word .ruler .future").count() >= 1
+    stop.click()
+    expect(stop).to_be_disabled()
+    expect(page.locator(".facts dd").first).to_contain_text("375")
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
@@ -303,6 +314,7 @@ TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-price": touch_price,
     "as-you-will-stream": touch_as_you_will_stream,
     "after-rnns": touch_after_rnns,
+    "say-something": touch_say_something,
     "quiz": touch_quiz,
 }
 """A line for each page: what its test touches, and what must change."""
@@ -380,6 +392,30 @@ def test_a_page_is_as_its_address_says_and_keeps_it_in_the_other_language(
         page.wait_for_selector("html[lang=ko][data-ready]")
         assert page.locator("#control-tau").input_value() == "2"
         expect(page.locator(".facts dd").first).to_contain_text("4프레임")
+
+
+def test_layers_can_be_typed(lab: str, browser: Browser) -> None:
+    pytest.importorskip("torch")
+    with tab(browser, f"{lab}/who-looks-at-whom?lang=en") as page:
+        page.locator("#own-layers").fill("lookahead 1, gru, attention 3 1")
+        page.keyboard.press("Enter")
+        expect(page.locator(".matrix rect.future")).to_have_count(14 * 2 + 1)
+        expect(page.locator(".facts dd").first).to_contain_text("2 frames")
+        page.get_by_role("button", name="Back to the models above").click()
+        expect(page.locator(".matrix rect.future")).to_have_count(13 * 3 + 2 + 1)
+        assert "own=" not in page.url
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "goes from 0 to 6"), ("ko", "0에서 6까지")])
+def test_a_refusal_is_said_in_the_language_of_the_page(
+    lab: str, browser: Browser, language: str, said: str
+) -> None:
+    page = browser.new_page()
+    page.goto(f"{lab}/who-looks-at-whom?lang={language}&tau=9")
+    expect(page.locator("#trouble")).to_contain_text(said)
+    latin = re.sub(r"tau", "", page.locator("#trouble").inner_text())
+    assert (language == "en") == bool(re.search("[a-z]", latin))
+    page.close()
 
 
 def test_terms_themes_and_code_can_be_used(lab: str, browser: Browser) -> None:

@@ -24,7 +24,7 @@ def test_a_figure_that_is_cut_off_leaves_no_traceback(
         yield 2
 
     page = Page(name=PAGES[0].name, endpoints={"slow": slow}, module=__name__)
-    monkeypatch.setattr(server, "create_app", lambda language: create_app(pages=[page]))
+    monkeypatch.setattr(server, "create_app", lambda language, live: create_app(pages=[page]))
 
     def ask(address: str) -> None:
         with urlopen(f"{address}api/{page.name}/slow") as answer:

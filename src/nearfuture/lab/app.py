@@ -14,15 +14,17 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from nearfuture.error import NearfutureError
 from nearfuture.lab.endpoint import call
 from nearfuture.lab.frame import render
+from nearfuture.lab.live import LiveServer, frames
 from nearfuture.lab.page import ASSETS, PACKAGE, Media, Page, as_json
 from nearfuture.lab.pages import FRONT_PAGE, PAGES
+from nearfuture.lab.refusal import Refusal, fields
 from nearfuture.lab.texts import LANGUAGES, Language, preferred
 from nearfuture.serving.errors import RequestError
 from nearfuture.serving.origin import OriginPolicy
@@ -48,20 +50,29 @@ _HEADERS = [
 ]
 
 
-def create_app(*, language: Language | None = None, pages: Sequence[Page] = PAGES) -> Starlette:
+def create_app(
+    *,
+    language: Language | None = None,
+    pages: Sequence[Page] = PAGES,
+    live: LiveServer | None = None,
+) -> Starlette:
     """Create the application.
 
     Args:
         language: of a page whose address names none; by default what the browser asks for.
         pages: the story, in order.
+        live: the server behind what is said into a microphone; close it in the end.
     """
     lab = _Lab(pages, language)
+    live = LiveServer() if live is None else live
     app = Starlette(
         routes=[
             Route("/", lab.front),
             Mount("/assets", StaticFiles(directory=ASSETS)),
             Route("/api/{page}/{endpoint}", lab.api, methods=["GET", "POST"]),
             Route("/source/{path:path}", lab.source),
+            WebSocketRoute("/live/frames", frames),
+            Mount("/live", live),
             Route("/{page}", lab.page),
         ],
         middleware=[Middleware(_Guard)],
@@ -97,7 +108,9 @@ class _Lab:
         page = self._page(request)
         name = request.path_params["endpoint"]
         if name not in page.endpoints:
-            raise NearfutureError(f"the page {page.name} computes no {name}", code="not_found")
+            raise Refusal(
+                "no-figure", f"the page {page.name} computes no {name}", code="not_found", name=name
+            )
         body = await _body(request)
         work = partial(call, page.endpoints[name], dict(request.query_params), body)
         async with self._turn:
@@ -175,14 +188,21 @@ async def _body(request: Request) -> bytes:
     async for part in request.stream():
         size += len(part)
         if size > _LONGEST_BODY:
-            raise RequestError("too_large", f"a request has more than {_LONGEST_BODY} bytes")
+            raise Refusal(
+                "too-many-bytes",
+                f"a request has more than {_LONGEST_BODY} bytes",
+                code="too_large",
+                most=_LONGEST_BODY >> 20,
+            )
         parts.append(part)
     return b"".join(parts)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, NearfutureError)
-    return RequestError.of(error).response()
+    sent = RequestError.of(error)
+    headers = {"Connection": "close"} if sent.status == 413 else None  # the rest is not read
+    return JSONResponse({"error": fields(error)}, sent.status, headers)
 
 
 def _lines(results: Iterator[Any]) -> Iterator[str]:
@@ -191,4 +211,4 @@ def _lines(results: Iterator[Any]) -> Iterator[str]:
         for result in results:
             yield json.dumps(as_json(result), ensure_ascii=False) + "\n"
     except NearfutureError as error:
-        yield json.dumps({"error": RequestError.of(error).fields()}, ensure_ascii=False) + "\n"
+        yield json.dumps({"error": fields(error)}, ensure_ascii=False) + "\n"

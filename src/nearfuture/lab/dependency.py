@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from nearfuture.budget import ReceptiveField
 from nearfuture.lab.graphs import Graph
+from nearfuture.lab.own_layers import TorchLayer
 
 Matrix = NDArray[np.bool_]
 
@@ -72,7 +73,7 @@ class Dependency:
         return way
 
 
-def examine(stack: Sequence[Graph], frames: int) -> Dependency:
+def examine(stack: Sequence[Graph | TorchLayer], frames: int) -> Dependency:
     """Measure a stack of graphs, the first of which reads the input.
 
     >>> from nearfuture.lab.graphs import open_graph
@@ -105,14 +106,14 @@ def examine(stack: Sequence[Graph], frames: int) -> Dependency:
 
 
 @cache
-def _alone(graph: Graph, frames: int) -> Matrix:
+def _alone(graph: Graph | TorchLayer, frames: int) -> Matrix:
     """The matrix of one layer, measured once in a process."""
     from nearfuture import audit
 
     return audit.matrix(graph, _example(graph, frames))
 
 
-def _example(graph: Graph, frames: int) -> NDArray[np.float32]:
+def _example(graph: Graph | TorchLayer, frames: int) -> NDArray[np.float32]:
     return np.ones((1, frames, graph.width), np.float32)
 
 

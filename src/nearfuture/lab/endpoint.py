@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from nearfuture.error import NearfutureError
+from nearfuture.lab.refusal import Refusal
 
 BODY = "body"
 
@@ -66,7 +66,7 @@ def call(function: Callable[..., object], query: Mapping[str, str], body: bytes 
         body: its body, for a function that takes one.
 
     Raises:
-        NearfutureError: for a parameter that the function has not, and a value out of its limits.
+        Refusal: for a parameter that the function has not, and a value out of its limits.
 
     >>> def double(n: Annotated[int, Between(0, 9)] = 1) -> int:
     ...     return 2 * n
@@ -78,10 +78,12 @@ def call(function: Callable[..., object], query: Mapping[str, str], body: bytes 
     values: dict[str, object] = {BODY: body} if BODY in known else {}
     for name, text in query.items():
         if name not in known or name == BODY:
-            raise NearfutureError(
+            raise Refusal(
+                "unknown-parameter",
                 f"there is no `{name[:40]}`; there is {', '.join(known) or 'nothing to choose'}",
                 code="not_found",
                 parameter=name[:40],
+                name=name[:40],
             )
         values[name] = _value(name, text, *_kind(hints[name]))
     return function(**values)
@@ -97,33 +99,52 @@ def _kind(hint: Any) -> tuple[Any, Between | Text | None]:
 
 def _value(name: str, text: str, kind: Any, limits: Between | Text | None) -> object:
     shown = text[:40]
-    if get_origin(kind) is Literal:
-        if text in get_args(kind):
-            return text
-        choices = ", ".join(get_args(kind))
-        raise NearfutureError(f"`{name}` is one of {choices}, not {shown!r}", parameter=name)
-    if kind is bool:
-        if text in ("true", "false"):
-            return text == "true"
-        raise NearfutureError(f"`{name}` is true or false, not {shown!r}", parameter=name)
+    if get_origin(kind) is Literal or kind is bool:
+        choices = ("true", "false") if kind is bool else get_args(kind)
+        if text in choices:
+            return text == "true" if kind is bool else text
+        listed = ", ".join(choices)
+        raise Refusal(
+            "no-choice",
+            f"`{name}` is one of {listed}, not {shown!r}",
+            parameter=name,
+            name=name,
+            choices=listed,
+            value=shown,
+        )
     if kind is str:
         assert isinstance(limits, Text), f"{name} has no longest text"
         if len(text) > limits.longest:
-            raise NearfutureError(
+            raise Refusal(
+                "text-too-long",
                 f"`{name}` has {len(text)} characters; {limits.longest} are the most",
                 code="too_large",
                 parameter=name,
+                name=name,
+                length=len(text),
+                most=limits.longest,
             )
         return text
     assert isinstance(limits, Between), f"{name} has no limits"
     try:
         number = kind(text)
     except ValueError:
-        raise NearfutureError(f"`{name}` is a number, not {shown!r}", parameter=name) from None
+        raise Refusal(
+            "no-number",
+            f"`{name}` is a number, not {shown!r}",
+            parameter=name,
+            name=name,
+            value=shown,
+        ) from None
     if not limits.lowest <= number <= limits.highest:  # nor is NaN
-        raise NearfutureError(
+        raise Refusal(
+            "out-of-range",
             f"`{name}` is from {limits.lowest:g} to {limits.highest:g}, not {shown}",
             code="out_of_range",
             parameter=name,
+            name=name,
+            lowest=limits.lowest,
+            highest=limits.highest,
+            value=shown,
         )
     return number

@@ -10,9 +10,11 @@ Shapes: `n` samples.
 from __future__ import annotations
 
 import csv
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from statistics import fmean
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -21,13 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.lab.page import PACKAGE
+from nearfuture.lab.recording import decode
 from nearfuture.text import edit_alignment, word_errors
 
 if TYPE_CHECKING:
     from nearfuture.runtime import Model
 
+RECORDINGS = 6
 PEOPLE = PACKAGE / "assets" / "samples" / "people"
 STREAMING, TWIN = "digits", "digits-bidirectional"
+
+_BLOCKS_S = 100  # so many a second: sound comes in pieces of 10 ms
 
 Samples = NDArray[np.float32]
 
@@ -63,7 +69,7 @@ class Lane:
         text: all of it.
         written_ms: for each character, when it is on the screen.
         compute_ms: the time that computing took, all together.
-        errors: words that are wrong, missing or too many.
+        errors: words that are wrong, missing or too many; None where nobody knows what was said.
         wrong: for each word of the text, whether it is.
         waits_ms: for each spoken word that is right, from its end to its last letter; None for the
             others.
@@ -74,7 +80,7 @@ class Lane:
     text: str
     written_ms: list[float]
     compute_ms: float
-    errors: int
+    errors: int | None
     wrong: list[bool]
     waits_ms: list[float | None]
     mean_wait_ms: float | None
@@ -83,13 +89,29 @@ class Lane:
 
 @cache
 def model(lookahead: int | None) -> Model:
-    """The bundled model with this lookahead, or its twin."""
+    """The bundled model with this lookahead, whatever the rate of the sound, or its twin."""
+    from nearfuture.audio import LiveResampler
     from nearfuture.runtime import load
 
     if lookahead is None:
         return load(TWIN)
     heads = load(STREAMING).budgets
-    return load(STREAMING, budget_ms=heads[lookahead].worst_ms)
+    resampler_ms = LiveResampler(48_000, 8_000).right_ms
+    return load(STREAMING, budget_ms=heads[lookahead].worst_ms + resampler_ms)
+
+
+def one_clip(number: int) -> Clip:
+    """One of the recordings of people, counted from 1.
+
+    >>> one_clip(1).text, one_clip(1).rate, round(one_clip(1).ms)
+    ('seven five four two three', 8000, 4330)
+    """
+    from nearfuture.audio import read
+
+    with (PEOPLE / "manifest.tsv").open(encoding="utf-8", newline="") as file:
+        row = list(csv.DictReader(file, delimiter="\t"))[number - 1]
+    audio = read(PEOPLE / row["path"])
+    return Clip(audio.samples, audio.rate, row["transcript"])
 
 
 def clip(count: int) -> Clip:
@@ -98,19 +120,59 @@ def clip(count: int) -> Clip:
     >>> clip(1).text, clip(1).rate, round(clip(2).ms)
     ('seven five four two three', 8000, 8309)
     """
-    from nearfuture.audio import read
+    clips = [one_clip(number) for number in range(1, count + 1)]
+    samples = np.concatenate([each.samples for each in clips])
+    return Clip(samples, clips[0].rate, " ".join(each.text for each in clips))
 
-    with (PEOPLE / "manifest.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))[:count]
-    audio = [read(PEOPLE / row["path"]) for row in rows]
-    samples = np.concatenate([each.samples for each in audio])
-    return Clip(samples, audio[0].rate, " ".join(row["transcript"] for row in rows))
+
+def stretch(seconds: float) -> tuple[Clip, list[Spoken]]:
+    """So much of the recordings, one behind another and again from the first, cut between words.
+
+    It is at most so long, and a word at least.
+
+    >>> clip, words = stretch(6)
+    >>> clip.text, round(clip.ms), len(words)
+    ('seven five four two three zero', 5408, 6)
+    """
+    samples, words, at_ms = [], list[Spoken](), 0.0
+    for number in itertools.cycle(range(1, RECORDINGS + 1)):
+        clip, said = one_clip(number), _spoken_in(number)
+        ends = [(word.end_ms + after.start_ms) / 2 for word, after in pairwise(said)] + [clip.ms]
+        count = sum(at_ms + end <= 1000 * seconds for end in ends)
+        count = max(count, 0 if words else 1)  # a word at least
+        if count:
+            samples.append(clip.samples[: round(ends[count - 1] * clip.rate / 1000)])
+        words += [
+            Spoken(word.text, at_ms + word.start_ms, at_ms + word.end_ms) for word in said[:count]
+        ]
+        if count < len(said):
+            break
+        at_ms += clip.ms
+    text = " ".join(word.text for word in words)
+    return Clip(np.concatenate(samples), clip.rate, text), words
+
+
+@cache
+def _spoken_in(number: int) -> list[Spoken]:
+    return spoken(one_clip(number))
+
+
+def own_clip(body: bytes) -> Clip:
+    """A recording of one's own, and as its text what the twin hears in it.
+
+    Raises:
+        Refusal: for what is no recording, or too long.
+    """
+    samples, rate = decode(body)
+    return Clip(samples, rate, model(None).transcribe(samples, rate, endpoint=None).text)
 
 
 def spoken(clip: Clip) -> list[Spoken]:
     """Find where each word is spoken: the transcript, aligned by the twin."""
     from nearfuture.decoding import align_words
 
+    if not clip.text:
+        return []
     manifest = model(None).manifest
     log_probs = model(None).log_probs(clip.samples, clip.rate)
     words = align_words(
@@ -119,8 +181,13 @@ def spoken(clip: Clip) -> list[Spoken]:
     return [Spoken(word.text, word.start_ms, word.end_ms) for word in words]
 
 
-def lane(clip: Clip, lookahead: int | None, words: Sequence[Spoken]) -> Lane:
+def lane(
+    clip: Clip, lookahead: int | None, words: Sequence[Spoken], *, judged: bool = True
+) -> Lane:
     """Run a model on a clip: that with this lookahead live, the twin after the end.
+
+    Where it is not `judged`, nobody knows what was said: nothing is called wrong, and waits are
+    those of the words that the twin hears too.
 
     >>> short = clip(1)
     >>> twin = lane(short, None, spoken(short))
@@ -151,8 +218,8 @@ def lane(clip: Clip, lookahead: int | None, words: Sequence[Spoken]) -> Lane:
         text=text,
         written_ms=written,
         compute_ms=compute_ms,
-        errors=word_errors(clip.text, text).errors,
-        wrong=wrong,
+        errors=word_errors(clip.text, text).errors if judged else None,
+        wrong=wrong if judged else [False] * len(wrong),
         waits_ms=waits,
         mean_wait_ms=fmean(right) if right else None,
         longest_wait_ms=max(right, default=None),
@@ -162,10 +229,10 @@ def lane(clip: Clip, lookahead: int | None, words: Sequence[Spoken]) -> Lane:
 def _events(clip: Clip, lookahead: int) -> Iterator[tuple[str, float, float]]:
     """Yield the committed text, when it exists and how long that took, quantum by quantum."""
     stream = model(lookahead).stream(clip.rate)
-    quantum = model(lookahead).manifest.quantum_samples
+    size = max(1, clip.rate // _BLOCKS_S)
     done_ms = 0.0  # a quantum waits for the one before it, if that took longer than its sound
-    for at in range(0, len(clip.samples), quantum):
-        block = clip.samples[at : at + quantum]
+    for at in range(0, len(clip.samples), size):
+        block = clip.samples[at : at + size]
         arrived_ms = 1000 * (at + len(block)) / clip.rate
         for event in stream.accept(block):
             done_ms = max(done_ms, arrived_ms) + event.compute_ms

@@ -9,8 +9,10 @@ import signal
 from collections.abc import Callable, Iterator
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from nearfuture.lab.app import create_app
+from nearfuture.lab.live import LiveServer
 from nearfuture.lab.texts import Language
 from nearfuture.serving.listener import Address, Listener, bind
 
@@ -55,20 +57,32 @@ class _Server(uvicorn.Server):
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
 
 
+def config(app: ASGIApp) -> uvicorn.Config:
+    """Return how uvicorn serves the lab: its websockets are those of nearfuture's own server."""
+    return uvicorn.Config(
+        app,
+        log_level="warning",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+        ws="nearfuture.serving.transport:UvicornWebSocketProtocol",
+        ws_per_message_deflate=False,
+    )
+
+
 async def _run(
     listener: Listener, language: Language | None, on_started: Callable[[str], None] | None
 ) -> None:
-    app = create_app(language=language)
-    server = _Server(
-        uvicorn.Config(
-            app, log_level="warning", lifespan="off", timeout_graceful_shutdown=1, ws="none"
-        )
-    )
+    live = LiveServer()
+    app = create_app(language=language, live=live)
+    server = _Server(config(app))
     running = asyncio.create_task(server.serve(sockets=[listener.socket]))
     while not server.started and not running.done():
         await asyncio.sleep(0.01)
     warming = asyncio.create_task(app.state.warm_up())
     if on_started is not None and not running.done():
         on_started(f"http://{HOST}:{listener.socket.getsockname()[1]}/")
-    await running
-    warming.cancel()
+    try:
+        await running
+    finally:
+        warming.cancel()
+        live.close()

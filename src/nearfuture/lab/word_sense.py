@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.error import NearfutureError
 from nearfuture.lab.graphs import open_session
 from nearfuture.lab.page import ASSETS
+from nearfuture.lab.refusal import Refusal
 
 FOLDER = ASSETS / "evidence"
 
@@ -93,7 +93,7 @@ def arrive(file: str, text: str) -> ArrivingSentence:
     """Let the taggers of a word read a sentence word by word.
 
     Raises:
-        NearfutureError: for a sentence without the word.
+        Refusal: for a sentence without the word.
 
     >>> found = arrive("bank", "we met at the bank early because the account was empty")
     >>> found.settled["one way"], found.settled["lookahead 2"]
@@ -104,8 +104,11 @@ def arrive(file: str, text: str) -> ArrivingSentence:
     word = word_of(file)
     words = text.lower().split()
     if word.name not in words:
-        raise NearfutureError(
-            f"`text` is a sentence with the word {word.name!r}, not {text!r}", parameter="text"
+        raise Refusal(
+            "word-missing",
+            f"`text` is a sentence with the word {word.name!r}, not {text!r}",
+            parameter="text",
+            word=word.name,
         )
     target = words.index(word.name)
     x = np.zeros((1, len(words), len(word.vocabulary)), np.float32)

@@ -12,6 +12,7 @@ from nearfuture.lab.pages import (
     padding,
     quiz,
     row_convolution,
+    say_something,
     the_price,
     the_race,
     unrolled,
@@ -31,5 +32,6 @@ PAGES: tuple[Page, ...] = (
     as_you_will_stream.PAGE,
     after_rnns.PAGE,
     the_price.PAGE,
+    say_something.PAGE,
     quiz.PAGE,
 )

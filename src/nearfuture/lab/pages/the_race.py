@@ -17,7 +17,6 @@ inf
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Generator
 from typing import Annotated, Any, Literal
 
@@ -26,21 +25,30 @@ import numpy as np
 from nearfuture.budget import RecognizerConfig
 from nearfuture.lab.endpoint import Between
 from nearfuture.lab.page import Media, Page
-from nearfuture.lab.race import clip, lane, model, spoken
+from nearfuture.lab.race import Clip, Spoken, lane, model, own_clip, spoken, stretch
+from nearfuture.lab.recording import LONGEST_S, as_wav
 
 Lookahead = Literal["4", "8", "19"]
-Recordings = Annotated[int, Between(1, 6)]
+Seconds = Annotated[int, Between(1, LONGEST_S)]
 
 _BARS = 240
 
 
-def run(recordings: Recordings = 1, tau: Lookahead = "8") -> Generator[dict[str, Any], None, None]:
-    """Run the three models on the recordings; a line for the sound, then one for each lane."""
-    sound = clip(recordings)
-    words = spoken(sound)
+def run(
+    seconds: Seconds = 5, tau: Lookahead = "8", body: bytes = b""
+) -> Generator[dict[str, Any], None, None]:
+    """Run the three models; a line for the sound, then one for each lane.
+
+    Args:
+        seconds: how much of the bundled recordings.
+        tau: the lookahead of the model in the middle.
+        body: a recording of one's own instead.
+    """
+    sound, words = _sound(seconds, body)
     yield {
         "ms": sound.ms,
         "text": sound.text,
+        "own": bool(body),
         "words": [dataclasses.asdict(word) for word in words],
         "loudness": _loudness(sound.samples),
     }
@@ -50,18 +58,14 @@ def run(recordings: Recordings = 1, tau: Lookahead = "8") -> Generator[dict[str,
             "lane": name,
             "tau": lookahead,
             "promise_ms": None if promise is None else promise.worst_ms,
-            **dataclasses.asdict(lane(sound, lookahead, words)),
+            **dataclasses.asdict(lane(sound, lookahead, words, judged=not body)),
         }
 
 
-def sound(recordings: Recordings = 1) -> Media:
-    """The recordings as a WAV file."""
-    import soundfile
-
-    heard = clip(recordings)
-    file = io.BytesIO()
-    soundfile.write(file, heard.samples, heard.rate, format="WAV", subtype="PCM_16")
-    return Media(file.getvalue(), "audio/wav")
+def sound(seconds: Seconds = 5, body: bytes = b"") -> Media:
+    """What the models hear, as a WAV file."""
+    heard, _ = _sound(seconds, body)
+    return as_wav(heard.samples, heard.rate)
 
 
 def waits(tau: Lookahead = "8") -> dict[str, Any]:
@@ -76,6 +80,13 @@ def waits(tau: Lookahead = "8") -> dict[str, Any]:
         "row-convolution": [live.within(1000 * each) for each in seconds],
         "twin": [twin.within(1000 * each) for each in seconds],
     }
+
+
+def _sound(seconds: int, body: bytes) -> tuple[Clip, list[Spoken]]:
+    if not body:
+        return stretch(seconds)
+    clip = own_clip(body)
+    return clip, spoken(clip)
 
 
 def _loudness(samples: np.ndarray[Any, Any]) -> list[float]:

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nearfuture.budget import Cell, recurrent_cost
-from nearfuture.error import NearfutureError
 from nearfuture.lab.endpoint import Between, Text
 from nearfuture.lab.graphs import open_graph
 from nearfuture.lab.page import Page
+from nearfuture.lab.refusal import Refusal
 
 LETTERS = "abcd"
 LONGEST = 12
@@ -128,9 +128,12 @@ def stack(
 
 def _check(text: str) -> None:
     if not text or set(text) - set(LETTERS):
-        raise NearfutureError(
+        raise Refusal(
+            "letters",
             f"`text` is written with the letters {', '.join(LETTERS)}, not {text!r}",
             parameter="text",
+            letters=", ".join(LETTERS),
+            value=text,
         )
 
 

@@ -20,15 +20,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from nearfuture.lab.dependency import Dependency, examine
-from nearfuture.lab.endpoint import Between
+from nearfuture.lab.endpoint import Between, Text
 from nearfuture.lab.graphs import Graph, open_graph
+from nearfuture.lab.own_layers import WORDS, TorchLayer, available, parse
 from nearfuture.lab.page import Page
+from nearfuture.lab.refusal import Refusal
 
 FRAMES = 16
 FRAME_MS = 40
+LONGEST = 120
 
 Family = Literal[
     "unidirectional",
@@ -57,7 +61,26 @@ def matrix(
     layers: Annotated[int, Between(1, 3)] = 1,
 ) -> dict[str, Any]:
     """Measure who looks at whom, with the way of every dependency through the layers."""
-    stack = stack_of(family, tau, layers)
+    return _measured(stack_of(family, tau, layers))
+
+
+def own(stack: Annotated[str, Text(LONGEST)] = "gru 8, lookahead 2, attention 4") -> dict[str, Any]:
+    """Measure a stack of layers that somebody has typed; it needs torch.
+
+    Args:
+        stack: from below, see `own_layers.parse`.
+    """
+    if not available():
+        raise Refusal("no-torch", "this needs torch: pip install 'nearfuture[train]'")
+    return _measured(parse(stack))
+
+
+def installed() -> dict[str, Any]:
+    """Whether layers can be typed here, and the words for them."""
+    return {"torch": available(), "words": list(WORDS)}
+
+
+def _measured(stack: Sequence[Graph | TorchLayer]) -> dict[str, Any]:
     found = examine(stack, FRAMES)
     return {
         "frames": FRAMES,
@@ -73,7 +96,7 @@ def matrix(
     }
 
 
-def _kind(graph: Graph) -> str:
+def _kind(graph: Graph | TorchLayer) -> str:
     return graph.name.rpartition("-")[0]
 
 
@@ -85,7 +108,14 @@ def _farthest(found: Dependency) -> int:
 
 PAGE = Page(
     name="who-looks-at-whom",
-    endpoints={"matrix": matrix},
+    endpoints={"matrix": matrix, "own": own, "installed": installed},
     module=__name__,
-    behind=("audit/run.py", "audit/probing/matrix.py", "lab/dependency.py", "budget/field.py"),
+    behind=(
+        "audit/run.py",
+        "audit/probing/matrix.py",
+        "lab/dependency.py",
+        "lab/own_layers.py",
+        "budget/field.py",
+    ),
+    unrecorded=("own", "installed"),
 )

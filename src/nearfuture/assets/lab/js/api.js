@@ -1,5 +1,7 @@
 // Requests to the endpoints of a page.
 
+import { Refused } from "./refused.js";
+
 export class Api {
   #page;
   #running = new Map();
@@ -26,6 +28,12 @@ export class Api {
     }
   }
 
+  // What an endpoint answers that is no JSON, such as a sound.
+  async blob(endpoint, parameters = {}, body = undefined) {
+    const response = await this.#ask(endpoint, parameters, body, new AbortController());
+    return response.blob();
+  }
+
   // The answer of an endpoint, whatever else is asked in the meantime.
   async always(endpoint, parameters = {}) {
     const response = await this.#ask(endpoint, parameters, undefined, new AbortController());
@@ -48,7 +56,7 @@ export class Api {
         rest = lines.pop();
         for (const line of lines) {
           const answer = JSON.parse(line);
-          if (answer.error) throw new Error(answer.error.message);
+          if (answer.error) throw new Refused(answer.error);
           yield answer;
         }
       }
@@ -59,10 +67,15 @@ export class Api {
 
   async #ask(endpoint, parameters, body, { signal }) {
     const method = body === undefined ? "GET" : "POST";
-    const response = await fetch(this.url(endpoint, parameters), { method, body, signal });
+    const response = await fetch(this.url(endpoint, parameters), { method, body, signal }).catch(
+      (error) => {
+        throw signal.aborted ? error : new Refused({ key: "unreachable", message: error.message });
+      },
+    );
     if (!response.ok) {
       const answer = await response.json().catch(() => null);
-      throw new Error(answer?.error?.message ?? `${response.status} ${response.statusText}`);
+      const status = `${response.status} ${response.statusText}`;
+      throw new Refused(answer?.error ?? { key: "code-internal", message: status });
     }
     return response;
   }

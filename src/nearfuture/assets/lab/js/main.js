@@ -2,6 +2,7 @@
 
 import { Controls } from "./controls.js";
 import { still } from "./dom.js";
+import { inWords } from "./refused.js";
 import { State } from "./state.js";
 import { Text } from "./text.js";
 
@@ -23,6 +24,7 @@ async function figure() {
     api,
     parameters: data.parameters,
     language: data.language,
+    copied: Boolean(data.recorded), // a copy, without a server
     t: text.t,
     number: text.number,
     still,
@@ -37,7 +39,7 @@ async function figure() {
         if (error.name === "AbortError") return; // overtaken by the next touch
         console.error(error);
         if (!trouble) return;
-        trouble.textContent = text.t("trouble", { reason: error.message });
+        trouble.textContent = text.t("trouble", { reason: inWords(error, text) });
         trouble.hidden = false;
       }
     },

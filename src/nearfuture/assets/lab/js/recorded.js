@@ -1,5 +1,7 @@
 // The answers of a copy: recorded when it was made, or computed in this browser.
 
+import { Refused } from "./refused.js";
+
 export class Api {
   #page;
   #recorded;
@@ -25,7 +27,7 @@ export class Api {
 
   url(endpoint, parameters = {}) {
     const recorded = this.#recorded[endpoint];
-    if (!recorded) throw new Error(this.#text("copy-never"));
+    if (!recorded) throw new Refused({ key: "copy-never" });
     const { axes, start, groups, suffix } = recorded;
     const places = Object.entries(axes).map(([name, values], at) =>
       name in parameters ? place(values, parameters[name]) : start[at],
@@ -33,7 +35,7 @@ export class Api {
     const moved = Object.keys(axes).filter((_, at) => places[at] !== start[at]);
     if (places.includes(-1) || !groups.some((group) => moved.every((name) => group.includes(name)))) {
       const names = groups.map((group) => group.map((name) => this.#name(name)).join(" × "));
-      throw new Error(this.#text("copy-missing", { recorded: names.join(", ") }));
+      throw new Refused({ key: "copy-missing", values: { recorded: names.join(", ") } });
     }
     return `../recorded/${this.#page}/${endpoint}/${places.join("-") || "0"}.${suffix}`;
   }
@@ -90,9 +92,9 @@ export class Api {
   }
 
   async #file(endpoint, parameters, body) {
-    if (body !== undefined) throw new Error(this.#text("copy-never"));
+    if (body !== undefined) throw new Refused({ key: "copy-never" });
     const response = await fetch(this.url(endpoint, parameters));
-    if (!response.ok) throw new Error(`${response.status} ${response.statusText}`);
+    if (!response.ok) throw new Refused({ key: "unreachable" });
     return response;
   }
 
@@ -113,6 +115,6 @@ function place(values, value) {
 }
 
 function checked(answer) {
-  if (answer?.error) throw new Error(answer.error.message);
+  if (answer?.error) throw new Refused(answer.error);
   return answer;
 }

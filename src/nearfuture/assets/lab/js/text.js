@@ -25,6 +25,10 @@ export class Text {
     });
   }
 
+  has(key) {
+    return key in this.#texts;
+  }
+
   number(value, digits = 0) {
     return this.#numbers(digits).format(value);
   }

@@ -3,16 +3,22 @@
 import { html, rich, svg } from "../js/dom.js";
 import { Clock } from "../js/clock.js";
 import { linesChart } from "../js/chart.js";
+import { microphone, wavFile } from "../js/sound.js";
 
+const LONGEST_MS = 29_500;
 const LANES = ["unidirectional", "row-convolution", "twin"];
 
 export function defaults({ run }) {
-  return { recordings: run.recordings.default, tau: run.tau.default };
+  return { seconds: run.seconds.default, tau: run.tau.default };
 }
 
 export async function show(lab) {
   const { drawing, controls, state, api, parameters, t, number } = lab;
-  controls.slider("recordings", { label: t("recordings"), limits: parameters.run.recordings });
+  controls.slider("seconds", {
+    label: t("length"),
+    limits: parameters.run.seconds,
+    show: (s) => t("seconds", { s: number(s) }),
+  });
   controls.choice("tau", {
     label: t("tau"),
     options: parameters.run.tau.choices.map((tau) => [tau, t("tau-value", { tau })]),
@@ -25,12 +31,19 @@ export async function show(lab) {
     onTime: (ms) => moment(ms),
     onPlay: () => lab.touched(),
   });
+  let own = null; // a recording of one's own
+  const use = (blob) => {
+    own = blob;
+    lab.touched();
+    return lab.attempt(run);
+  };
   const wave = html("div", { class: "wave" });
   const status = html("p", { class: "working", role: "status" });
   const lanes = new Map(LANES.map((name) => [name, new Lane(lab, name)]));
   const chart = html("div", { class: "chart" });
   const measured = new Map();
   drawing.append(
+    sources(lab, use),
     clock.element,
     status,
     wave,
@@ -47,16 +60,23 @@ export async function show(lab) {
   let limits = await api.get("waits", state.all("tau"));
   const redraw = () => chart.replaceChildren(waitsChart(lab, limits, [...measured.values()]));
 
+  let loud; // the address of the sound of one's own
+  let turn = 0;
   const run = async () => {
     clock.stop();
     status.textContent = t("working");
     for (const lane of lanes.values()) lane.clear();
     let sound = null;
     let end = 0;
-    for await (const line of api.lines("run", state.all("recordings", "tau"))) {
+    const heard = own ?? undefined;
+    const mine = ++turn;
+    for await (const line of api.lines("run", state.all("seconds", "tau"), heard)) {
       if (line.lane === undefined) {
         sound = line;
-        clock.load(api.url("sound", state.all("recordings")), sound.ms);
+        if (loud) URL.revokeObjectURL(loud);
+        loud = heard && URL.createObjectURL(await api.blob("sound", {}, heard));
+        if (mine !== turn) return;
+        clock.load(loud ?? api.url("sound", state.all("seconds")), sound.ms);
         wave.replaceChildren(drawWave(sound.loudness));
       } else {
         lanes.get(line.lane).load(line, sound);
@@ -74,12 +94,43 @@ export async function show(lab) {
   };
   state.onChange((changed) => {
     lab.touched();
+    if (changed.includes("seconds")) own = null;
     lab.attempt(async () => {
       if (changed.includes("tau")) limits = await api.get("waits", state.all("tau"));
       await run();
     });
   });
   await run();
+}
+
+// A recording of one's own, by file or by microphone; it takes the place of the bundled ones.
+function sources({ t, attempt }, use) {
+  const file = html("input", { type: "file", accept: "audio/*", id: "own-file" });
+  file.addEventListener("change", () => {
+    if (file.files.length) use(file.files[0]);
+    file.value = "";
+  });
+  let recorder = null;
+  const stop = () => {
+    const { source, blocks, timer } = recorder;
+    recorder = null;
+    clearTimeout(timer);
+    source.stop();
+    record.textContent = t("record");
+    use(wavFile(blocks, source.rate));
+  };
+  const start = async () => {
+    const source = await microphone();
+    const blocks = [];
+    const timer = setTimeout(stop, LONGEST_MS);
+    recorder = { source, blocks, timer };
+    source.start((samples) => blocks.push(samples), stop);
+    record.textContent = t("stop-recording");
+  };
+  const record = html("button", { type: "button", class: "plain", onclick: () => (recorder ? stop() : attempt(start)) }, t("record"));
+  const back = html("button", { type: "button", class: "plain", onclick: () => use(null) }, t("back"));
+  addEventListener("pagehide", () => recorder?.source.stop());
+  return html("div", { class: "sources-of-sound" }, html("label", { class: "plain file" }, t("own-file"), file), record, back);
 }
 
 // What one model writes, and below it how long each word was waited for.
@@ -122,13 +173,15 @@ class Lane {
     });
     this.#text.replaceChildren(...this.#letters);
     const values = {
-      first: number(line.written_ms[0] / 1000, 1),
+      first: line.written_ms.length ? number(line.written_ms[0] / 1000, 1) : "–",
       mean: line.mean_wait_ms === null ? "–" : number(line.mean_wait_ms / 1000, 2),
-      errors: line.errors,
+      errors: line.errors ?? 0,
       words: sound.words.length,
       compute: number(line.compute_ms / 1000, 2),
     };
-    this.#facts.replaceChildren(...rich(t(tau === null ? "lane-said-twin" : "lane-said", values)));
+    const said = tau === null ? "lane-said-twin" : "lane-said";
+    const judged = sound.own ? t("unjudged") : t("judged", values);
+    this.#facts.replaceChildren(...rich(`${t(said, values)} ${judged}`));
   }
 
   // The words where they were spoken, and the waits behind them, on the scale of the whole time.
@@ -144,7 +197,7 @@ class Lane {
       if (wait === null) return;
       const count = this.#sound.words.length;
       const row = several ? { y: 15 + (10 * at) / count, height: Math.max(1.2, 8 / count) } : { y: 16, height: 6 };
-      picture.append(svg("rect", { class: "future", x: x(word.end_ms), width: x(wait), ...row }));
+      picture.append(svg("rect", { class: "future", x: x(word.end_ms), width: x(Math.max(0, wait)), ...row }));
     });
     this.#track.replaceChildren(picture, html("span", { class: "head", "aria-hidden": "true" }));
   }

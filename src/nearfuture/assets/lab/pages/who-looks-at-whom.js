@@ -12,10 +12,11 @@ export function defaults({ matrix }) {
     layers: matrix.layers.default,
     output: 7,
     input: 9,
+    own: "",
   };
 }
 
-const MODEL = ["family", "tau", "layers"];
+const MODEL = ["family", "tau", "layers", "own"];
 
 export async function show(lab) {
   const { drawing, controls, state, api, parameters, t, number } = lab;
@@ -32,7 +33,16 @@ export async function show(lab) {
   });
   controls.slider("layers", { label: t("layers"), limits: limits.layers });
 
-  let found = await api.get("matrix", state.all(...MODEL));
+  const ask = () =>
+    state.get("own")
+      ? api.get("own", { stack: state.get("own") })
+      : api.get("matrix", state.all("family", "tau", "layers"));
+  let wrong = null; // what is wrong with the layers of the address
+  let found = await ask().catch((error) => {
+    if (!state.get("own")) throw error;
+    wrong = error;
+    return api.get("matrix", state.all("family", "tau", "layers"));
+  });
   let arrived = found.frames;
   const readout = html("p", { class: "readout", "aria-live": "polite" });
   const facts = html("dl", { class: "facts" });
@@ -64,6 +74,7 @@ export async function show(lab) {
       html("div", { class: "way-part" }, facts, readout, ways),
     ),
     legend(t, ["past", "present", "future", "forbidden"]),
+    ownLayers(lab, lab.copied ? { torch: false } : await api.get("installed")),
   );
 
   const point = () => {
@@ -77,7 +88,7 @@ export async function show(lab) {
     ways.replaceChildren(drawWay(t, found, way, output, input));
   };
   const draw = () => {
-    tau.hidden = state.get("family") !== "row-convolution";
+    tau.hidden = state.get("own") || state.get("family") !== "row-convolution";
     matrix.draw(found);
     matrix.advance(arrived, found.emitted[arrived]);
     facts.replaceChildren(
@@ -90,13 +101,61 @@ export async function show(lab) {
     if (!changed.some((key) => MODEL.includes(key))) return point();
     lab.touched();
     lab.attempt(async () => {
-      const answer = await api.get("matrix", state.all(...MODEL));
+      const answer = await ask();
       if (answer === null) return;
       found = answer;
       draw();
     });
   });
   draw();
+  if (wrong) throw wrong;
+}
+
+// Where torch is installed, layers can be typed.
+function ownLayers({ t, state, parameters }, { torch, words }) {
+  const part = html("section", { class: "part-of-figure own-part" }, html("h2", {}, t("own-title")));
+  if (!torch) {
+    part.append(html("p", { class: "readout" }, t("own-without-torch")));
+    return part;
+  }
+  const { default: example } = parameters.own.stack;
+  const field = html("input", {
+    id: "own-layers",
+    type: "text",
+    maxlength: 120,
+    placeholder: example,
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    value: state.get("own"),
+  });
+  const leave = () => state.set({ own: "" });
+  const back = html("button", { type: "button", class: "plain", onclick: leave }, t("own-back"));
+  const form = html(
+    "form",
+    {
+      class: "own-layers",
+      onsubmit: (event) => {
+        event.preventDefault();
+        state.set({ own: field.value.trim() || example });
+        field.value = state.get("own");
+      },
+    },
+    html("label", { class: "name", for: "own-layers" }, t("own-label")),
+    field,
+    html("button", { type: "submit", class: "plain" }, t("own-measure")),
+    back,
+  );
+  const draw = (changed) => {
+    const chosen = changed.some((key) => ["family", "tau", "layers"].includes(key));
+    if (chosen && state.get("own")) state.set({ own: "" }); // another model was chosen
+    back.hidden = !state.get("own");
+    if (back.hidden) field.value = "";
+  };
+  state.onChange(draw);
+  draw([]);
+  part.append(form, html("p", { class: "readout" }, t("own-words", { words: words.join(", ") })));
+  return part;
 }
 
 const first = (found) => found.emitted.findIndex((count) => count > 0);
@@ -122,7 +181,7 @@ function explain(t, found, way, output, input) {
     const at = found.layers.length - layer;
     const ahead = way[at] - way[at - 1];
     const name = t(`layer-${found.layers[layer]}`, { number: layerNumber(found, layer) });
-    const attention = found.layers[layer].endsWith("-attention");
+    const attention = /attention|^convolution/.test(found.layers[layer]);
     const back = attention ? "back-attention" : "carried";
     const kind = ahead === 0 ? "same" : ahead < 0 ? back : `ahead-${found.layers[layer]}`;
     steps.unshift(t(kind, { layer: name, n: Math.abs(ahead) }));
@@ -160,7 +219,7 @@ function drawWay(t, found, way, output, input) {
       const ahead = way[at + 1] - way[at];
       const time = ahead === 0 ? "present" : ahead < 0 ? "past" : "future";
       // Along the upper layer where a state is carried, straight where a window reaches.
-      const reaches = /row-convolution|attention/.test(found.layers[below]);
+      const reaches = /convolution|attention/.test(found.layers[below]);
       const bend = reaches ? "" : `L${x(way[at + 1])},${y(above)}`;
       const d = `M${x(way[at + 1])},${y(below)}${bend}L${x(way[at])},${y(above)}`;
       picture.append(svg("path", { class: `edge edge-${time}`, d }));

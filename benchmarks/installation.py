@@ -18,7 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 PROJECT = Path(__file__).parents[1]
-EXTRAS = ("", "media", "laws", "train")
+EXTRAS = ("", "phrases", "media", "laws", "train")
 WITH_TORCH = ("laws", "train")
 
 

@@ -67,7 +67,7 @@ def phrases(
         row = {
             "sentences": automaton.count,
             "intents": {str(name): count for name, count in _counts(loaded)},
-            "words": sorted(automaton.words()),
+            "words": _words(automaton),
             "states": len(automaton.arcs),
             "arcs": automaton.arc_count,
             "longest": automaton.longest,
@@ -104,11 +104,12 @@ def _print(
         table.add_row(Text(name or "(plain lines)"), f"{count:,}")
     table.add_row(Text("all", style="bold"), Text(f"{automaton.count:,}", style="bold"))
     console.print(table)
-    known = sorted(automaton.words())
-    more = f" … ({len(known) - _SHOWN_WORDS:,} more)" if len(known) > _SHOWN_WORDS else ""
-    console.print(
-        Text(f"{len(known):,} words: {' '.join(known[:_SHOWN_WORDS])}{more}"), soft_wrap=True
-    )
+    known = _words(automaton)
+    if known is not None:
+        more = f" … ({len(known) - _SHOWN_WORDS:,} more)" if len(known) > _SHOWN_WORDS else ""
+        console.print(
+            Text(f"{len(known):,} words: {' '.join(known[:_SHOWN_WORDS])}{more}"), soft_wrap=True
+        )
     console.print(
         Text(
             f"automaton: {len(automaton.arcs):,} states, {automaton.arc_count:,} arcs; the longest "
@@ -120,6 +121,14 @@ def _print(
         complain(f"left out: sentences that need {{{name}}}, a list of any text")
     for text, first, second in clashes:
         complain(f"{text!r} is of {first} and of {second}: {first} has it")
+
+
+def _words(automaton: "Automaton") -> list[str] | None:
+    """Return the words; None where there are too many, as in languages without spaces."""
+    try:
+        return sorted(automaton.words())
+    except NearfutureError:
+        return None
 
 
 def _symbols(model: str) -> frozenset[str]:

@@ -98,4 +98,5 @@ class FormattedTranscript:
         }
         if self.commands is not None:
             row["commands"] = [command.json() for command in self.commands.spoken]
-        yield json.dumps(row, ensure_ascii=False) + "\n"
+        # The value of a slot is whatever its YAML says, a date, too.
+        yield json.dumps(row, ensure_ascii=False, default=str) + "\n"

@@ -193,8 +193,7 @@ class TemplateReader:
 
 
 def _choice(items: list[Node]) -> Node | None:
-    unique = list(dict.fromkeys(items))
-    return None if not unique else unique[0] if len(unique) == 1 else Choice(tuple(unique))
+    return None if not items else items[0] if len(items) == 1 else Choice(tuple(items))
 
 
 def _in_words(engine: Any, number: float) -> list[str]:

@@ -5,7 +5,7 @@ has never heard; noise, telephone prompts and sentences of other speakers withou
 Everything is streamed at 375 ms. The grammar has the strings of one to eight digits; a text is
 understood from a confidence on, for which both kinds of error are shown.
 
-    python benchmarks/phrases_digits.py [--part dev] [--price 1]
+    python benchmarks/phrases_digits.py [--part dev] [--price 1] [--of strings]
 """
 
 import argparse
@@ -28,9 +28,10 @@ from nearfuture.text import ErrorRate, normalise, word_errors
 from recipes.digits import HELD_OUT, WORDS, DigitRecordings
 
 STRINGS_PER_SPEAKER = {"seen": 30, "held out": 60}
-OTHERS = {"noise": 100, "prompts": 150, "speechocean762": 150}
+OTHERS = {"noise": 60, "prompts": 100, "speechocean762": 100}
 SEED = 7
 BUDGET_MS = 400
+RATE = 16000
 THRESHOLDS = (0.0, 0.6, 0.7, 0.8, 0.85, 0.9)
 DIAL = "{d:a} [{d:b} [{d:c} [{d:e} [{d:f} [{d:g} [{d:h} [{d:i}]]]]]]]"
 CONTENT = {
@@ -66,8 +67,7 @@ def others(name: str, count: int) -> Iterator[Recording]:
         return
     cuts = [cut for cut in read_source(folder / "manifest.tsv").cuts if not has_digit(cut.text)]
     for cut in cuts[:: max(1, len(cuts) // count)][:count]:
-        audio = cut.load(16000)
-        yield audio.samples, audio.rate, cut.text
+        yield cut.load(RATE).samples, RATE, cut.text
 
 
 def has_digit(text: str) -> bool:
@@ -85,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--part", default="test", choices=["dev", "test"])
     parser.add_argument("--price", type=float, default=None)
+    parser.add_argument("--of", default="both", choices=["strings", "others", "both"])
     options = parser.parse_args()
     part, price = options.part, options.price
 
@@ -98,7 +99,8 @@ def main() -> None:
         *(f"grammar, confidence ≥ {threshold:g}" for threshold in THRESHOLDS),
         title=f"digit strings, {part}: strings right % and, in brackets, wrong and yet understood",
     )  # fmt: skip
-    for name, recordings in strings(part).items():
+    spoken_strings = {} if options.of == "others" else strings(part)
+    for name, recordings in spoken_strings.items():
         greedy = grammar = ErrorRate()
         right = 0
         found: list[tuple[bool, float]] = []
@@ -138,7 +140,7 @@ def main() -> None:
         *(f"confidence ≥ {threshold:g}" for threshold in THRESHOLDS[1:]),
         title="what is taken for digits, utterances an hour",
     )  # fmt: skip
-    for name, count in OTHERS.items():
+    for name, count in () if options.of == "strings" else OTHERS.items():
         seconds, words = 0.0, 0
         confidences: list[float] = []
         for samples, rate, _ in track(list(others(name, count)), transient=True):

@@ -15,9 +15,12 @@ pytest.importorskip("playwright", reason="needs playwright")
 
 from playwright.sync_api import Browser, expect
 
+from nearfuture.audio import read
 from nearfuture.error import NearfutureError
 from nearfuture.lab import PAGES, copy
 from nearfuture.lab.page import Page
+from nearfuture.lab.race import PEOPLE
+from nearfuture.runtime import load
 from tests.lab.served_lab import CHROMIUM, chromium
 from tests.lab.test_browser import TOUCHES, slide, tab
 
@@ -103,7 +106,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         runtime = copy.onnxruntime_web()
     except NearfutureError as error:
         pytest.skip(str(error))
-    pages = [page for page in PAGES if page.in_browser]
+    pages = [page for page in PAGES if page.in_browser]  # and it runs the recogniser
     yield from copied(tmp_path_factory.mktemp("live"), pages, runtime=runtime)
 
 
@@ -116,3 +119,23 @@ def test_a_page_computes_in_the_browser(
         TOUCHES["unrolled"](page)
         expect(page.locator("#seen")).to_be_visible()
         expect(page.locator("#trouble")).to_be_hidden()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", [False, True])
+def test_the_recogniser_in_the_browser_writes_what_the_library_writes(
+    live: str, browser: Browser, own: bool
+) -> None:
+    recording = next(iter(sorted(PEOPLE.glob("*.flac")))) if own else PEOPLE / "george-75423.flac"
+    audio = read(recording)
+    stream = load("digits", budget_ms=400).stream(audio.rate)
+    expected = [*stream.accept(audio.samples), stream.finish()][-1].committed
+    with tab(browser, f"{live}/en/say-something.html") as page:
+        if own:
+            page.locator("#own-file").set_input_files(recording)
+        else:
+            page.locator(".sources-of-sound button.plain").first.click()
+        expect(page.locator(".working")).to_contain_text("ended", timeout=60_000)
+        words = page.locator(".said-word .word").all_inner_texts()
+        expect(page.locator(".provisional")).to_be_empty()
+    assert " ".join(words) == expected

@@ -72,6 +72,7 @@ class CopySite(Site):
         missing = set(page.endpoints) - set(recorded) - set(live)
         if missing or any(not grid.whole for grid in recorded.values()):
             said.append(common["copy-not-all"])
+        said += [own] if (own := content["pages"][page.name].get("copy")) else []
         return f'<p class="copied">{as_html(" ".join(said))}</p>\n'
 
     def footer(self, page: Page, content: Texts) -> str:

@@ -59,5 +59,6 @@ PAGE = Page(
         "lab/spectrogram.py",
         "budget/latency.py",
     ),
-    unrecorded=("sound", "own"),
+    unrecorded=("own",),
+    in_browser=("own",),
 )

@@ -6,6 +6,7 @@ import { Refused } from "./refused.js";
 const PROTOCOL = "nearfuture.stream.v1";
 
 export class LiveStream {
+  static rate = undefined; // the server takes any
   #text;
   #frames;
   #over = false;

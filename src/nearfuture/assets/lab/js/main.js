@@ -25,6 +25,7 @@ async function figure() {
     parameters: data.parameters,
     language: data.language,
     copied: Boolean(data.recorded), // a copy, without a server
+    computes: Boolean(data.live?.length), // in this browser
     t: text.t,
     number: text.number,
     still,

@@ -12,7 +12,8 @@ const WHY = {
   NotReadableError: { key: "microphone-taken" },
 };
 
-export async function microphone() {
+// At this rate, or that of the microphone.
+export async function microphone(rate = undefined) {
   if (!window.isSecureContext) throw new Refused({ key: "no-secure-context" });
   let media;
   try {
@@ -23,8 +24,8 @@ export async function microphone() {
   const free = () => media.getTracks().forEach((track) => track.stop());
   let context;
   try {
-    context = new AudioContext();
-    await context.audioWorklet.addModule("assets/js/microphone-worklet.js");
+    context = new AudioContext({ sampleRate: rate });
+    await context.audioWorklet.addModule(new URL("microphone-worklet.js", import.meta.url));
   } catch (error) {
     free();
     context?.close();

@@ -39,7 +39,7 @@ export async function show(lab) {
     html(
       "div",
       { class: "sources-of-sound" },
-      press("speak", () => listen(microphone), "button"),
+      press("speak", () => listen(() => microphone(LiveStream.rate)), "button"),
       press("play", () => listen(bundled)),
       html("label", { class: "plain file" }, t("file"), file),
       stop,
@@ -76,7 +76,7 @@ export async function show(lab) {
   }
 
   async function listen(open) {
-    if (lab.copied) throw new Refused({ key: "copy-never" });
+    if (lab.copied && !lab.computes) throw new Refused({ key: "copy-never" });
     const mine = ++turn;
     end();
     live?.close();

@@ -4,6 +4,7 @@
 import { Stream, recognizer } from "./in-browser/recognizer.js";
 
 export class LiveStream {
+  static rate = 8000; // of the recogniser: the browser resamples for it
   #told;
   #work;
   #stream = null;
@@ -44,10 +45,10 @@ export class LiveStream {
     this.#about = about;
     this.#stream = new Stream(model, head.frames);
     if (this.#over) return;
-    this.#told.ready({ budget: head });
     const { hop_ms, window_ms } = about.architecture.features;
     const { frame_ms, centre_ms } = about;
-    this.#told.scale({ tau: head.frames, frame_ms, centre_ms, hop_ms, window_ms, symbols: ["", ...about.symbols] });
+    const scale = { tau: head.frames, frame_ms, centre_ms, hop_ms, window_ms, symbols: ["", ...about.symbols] };
+    this.#told.ready({ budget: head }, scale);
   }
 
   #then(work) {

@@ -133,7 +133,8 @@ def main() -> None:
             f"{row['greedy_right']:.1f}",
             *(f"{a:.1f} ({b:.1f})" for a, b in zip(row["right"], row["wrong"], strict=True)),
         )
-    Console(width=140).print(errors)
+    if spoken_strings:
+        Console(width=140).print(errors)
 
     table = Table(
         "recordings", "minutes", "greedy words an hour",

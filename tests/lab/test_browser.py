@@ -303,11 +303,36 @@ def touch_say_something(page: Tab) -> None:
     expect(page.locator(".facts dd").first).to_contain_text("375")
 
 
+def touch_the_leak(page: Tab) -> None:
+    audits, losses, writing = (page.locator(".part-of-figure").nth(at) for at in range(3))
+    expect(audits.locator("figure")).to_have_count(4)
+    expect(audits.locator("span.said-forbidden")).to_have_count(1)
+    rows = losses.locator("tbody tr")
+    expect(rows.nth(1).locator("td").first).to_have_text(re.compile(r"0\.0\d"))
+    expect(rows.nth(0).locator("td").first).to_have_text(re.compile(r"1\.\d\d"))
+    losses.locator(".player input").fill("5")
+    expect(losses.locator(".player-said")).to_contain_text("25")
+    train = losses.locator(".live .plain")
+    train.click()
+    expect(losses.locator(".live .readout")).to_contain_text("300", timeout=90_000)
+    expect(losses.locator(".live .readout")).to_contain_text("t + 1")
+    name = train.inner_text()
+    train.click()
+    expect(train).not_to_have_text(name)
+    writing.locator(".plain").first.click()
+    expect(writing.locator(".blanks .written")).to_have_count(2)
+    expect(writing.locator(".lane > .written").last).to_have_text(re.compile(".{60}", re.DOTALL))
+    writing.locator(".plain").last.click()
+    expect(writing.locator(".lane > .written").last).to_have_text(re.compile(".{60}", re.DOTALL))
+    assert "seed=1" in page.url
+
+
 TOUCHES: dict[str, Callable[[Tab], None]] = {
     "the-race": touch_race,
     "who-looks-at-whom": touch_matrix,
     "unrolled": touch_unrolled,
     "evidence": touch_evidence,
+    "the-leak": touch_the_leak,
     "concat-or-sum": touch_concat_or_sum,
     "row-convolution": touch_row_convolution,
     "padding": touch_padding,

@@ -96,4 +96,5 @@ PAGE = Page(
         "lab/live_training.py",
         "layers/bidirectional.py",
     ),
+    unrecorded=("training",),
 )

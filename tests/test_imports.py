@@ -24,6 +24,7 @@ TABLE: dict[str, set[str] | None] = {
     "layers": {"budget"},
     "laws": {"budget", "layers"},
     "audit": {"runtime"},
+    "testing": {"audit"},
     "model": {"budget", "layers", "text"},
     "data": {"audio", "budget", "decoding", "text"},
     "export": {"audio", "budget", "decoding", "layers", "model", "runtime", "text"},

@@ -156,7 +156,7 @@ FLAGS = {
         "--train",
         "--lookahead-only",
         "--seed",
-        "--html",
+        "--out",
         "--json",
     },
     "serve": {

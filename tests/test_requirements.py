@@ -26,6 +26,8 @@ FOR_OTHERS = {
     "scipy": "lhotse imports it and does not declare it",
     "urllib3": "lhotse imports it and does not declare it",
 }
+# What loads a plugin of ours is there when it does.
+HOSTS = {"pytest"}
 
 
 def requirements(project: dict[str, Any]) -> dict[str, set[str]]:
@@ -52,7 +54,9 @@ def unused(project: dict[str, Any], modules: set[str]) -> list[str]:
 def undeclared(project: dict[str, Any], modules: set[str]) -> set[str]:
     """Each module that is imported and not asked for."""
     names = set[str]().union(*requirements(project).values())
-    known = {MODULES.get(name, name) for name in names} | sys.stdlib_module_names | {PACKAGE}
+    known = (
+        {MODULES.get(name, name) for name in names} | sys.stdlib_module_names | HOSTS | {PACKAGE}
+    )
     return modules - known
 
 

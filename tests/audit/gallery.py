@@ -362,6 +362,7 @@ RECURRENT = [
         lookahead=0,
         lookback=inf,
         breaks=("state",),
+        culprit=("rnn", "gru", inf),
     ),
 ]
 
@@ -744,6 +745,7 @@ NORMALISATION = [
         lookahead=0,
         lookback=inf,
         breaks=("nondeterminism",),
+        culprit=("", "dropout", inf),
     ),
     Case(
         name="a Linear in int8, by quantize_dynamic of ONNX Runtime",

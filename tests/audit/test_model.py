@@ -412,8 +412,10 @@ def test_the_culprit_is_the_submodule_where_it_enters() -> None:
     assert finding.culprit is not None
     assert (finding.culprit.where, finding.culprit.what) == ("encoder.2.norm", "GroupNorm")
     assert finding.culprit.source is not None
-    assert finding.culprit.source.startswith("test_model.py:")
-    assert str(finding).startswith("encoder.2.norm (GroupNorm, in group_norm at test_model.py:")
+    assert finding.culprit.source.startswith("tests/audit/test_model.py:")
+    assert str(finding).startswith(
+        "encoder.2.norm (GroupNorm, in group_norm at tests/audit/test_model.py:"
+    )
     assert "output 0 changes with input 23" in str(finding)
     assert [place.where for place in report.lookahead_sources] == ["encoder.2.norm"]
     assert audit.model(Net(nn.Identity()), example(), at_most=0).holds
@@ -615,5 +617,32 @@ def test_the_same_seed_gives_the_same_report() -> None:
 
 def test_assert_lookahead() -> None:
     audit.assert_lookahead(ahead(3), example(), at_most=3)
-    with pytest.raises(AssertionError, match="at most 2 allowed"):
+    with pytest.raises(AssertionError, match=r"at most 2\s+allowed"):
         audit.assert_lookahead(ahead(3), example(), at_most=2)
+
+
+# Progress, and Ctrl-C
+
+
+def test_what_begins_is_told_in_order() -> None:
+    stages: list[str] = []
+    audit.model(ahead(1), example(), progress=stages.append)
+    assert stages[0] == "whether equal calls give equal results"
+    assert stages.index("rows of a batch") < stages.index("which output depends on which input")
+
+
+@pytest.mark.parametrize(
+    ("stage", "lookahead"), [("rows of a batch", None), ("which operations look ahead", 1)]
+)
+def test_ctrl_c_leaves_what_is_known(stage: str, lookahead: float | None) -> None:
+    def stop(begins: str) -> None:
+        if begins == stage:
+            raise KeyboardInterrupt
+
+    with pytest.raises(audit.AuditInterrupted) as stopped:
+        audit.model(ahead(1), example(), at_most=0, progress=stop)
+    report = stopped.value.report
+    assert report.verdict == "undecided"
+    assert report.lookahead == lookahead
+    assert f"interrupted while checking {stage}" in report.findings[-1].message
+    assert "whether equal calls give equal results" in report.checked

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -131,6 +132,7 @@ SHAPE = ("--shape", "1,8,3")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A folder with the user's code, which is where the command runs."""
     (tmp_path / "models.py").write_text(MODELS_PY, encoding="utf-8")
+    (tmp_path / "folder.html").mkdir()
     package = tmp_path / "userpackage"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -142,6 +144,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "raise ModuleNotFoundError('No module named torch', name='torch')", encoding="utf-8"
     )
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
     monkeypatch.setattr(sys, "path", sys.path[:])
     before = set(sys.modules)
     yield tmp_path
@@ -469,11 +472,11 @@ def test_json_is_all_that_is_on_stdout(capsys: Capture) -> None:
 
 
 def test_a_page_is_written(folder: Path, capsys: Capture) -> None:
-    code, out, _ = run(capsys, "models.py:mean", *SHAPE, "--at-most", "0", "--html", "page.html")
+    code, out, _ = run(capsys, "models.py:mean", *SHAPE, "--at-most", "0", "--out", "page.html")
     assert code == 1
-    assert out.endswith("The same as a page: page.html\n")
+    assert out.endswith("Written to page.html\n")
     assert "<!DOCTYPE html>" in (folder / "page.html").read_text(encoding="utf-8")
-    _, out, _ = run(capsys, "models.py:mean", *SHAPE, "--html", folder / "b.html", "--json")
+    _, out, _ = run(capsys, "--out", folder / "b.html", "models.py:mean", *SHAPE, "--json")
     json.loads(out)
     assert (folder / "b.html").is_file()
 
@@ -610,8 +613,9 @@ def test_what_the_model_raises_is_one_line(capsys: Capture) -> None:
         ((*SHAPE, "--keyword", "mask"), "--keyword has no effect without --takes or --lengths"),
         ((*SHAPE, "--takes", "nothing", "--keyword", "m"), "--keyword has no effect"),
         ((*SHAPE, "--train"), "--train is for torch modules, and models.py:causal is none"),
-        ((*SHAPE, "--html", "no/such/page.html"), "there is no folder no/such to write page.html"),
-        ((*SHAPE, "--html", "userpackage"), "userpackage cannot be written: Is a directory"),
+        ((*SHAPE, "--out", "no/such/page.html"), "there is no folder no/such to write page.html"),
+        ((*SHAPE, "--out", "page.pdf"), "ends in .html, .json, .xml, .sarif, not page.pdf"),
+        ((*SHAPE, "--out", "folder.html"), "folder.html cannot be written: Is a directory"),
         ((*SHAPE, "--frame-ms", "0"), "--frame-ms is above 0 and finite, not 0"),
         ((*SHAPE, "--frame-ms", "9", "--at-most", "0ms"), "--at-most is above 0 and finite, not 0"),
         ((*SHAPE, "--observed=-1"), "--observed counts frames from 0"),
@@ -776,3 +780,26 @@ def test_a_mistake_of_a_module_passes_through(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(SystemExit) as stopped:
         main(["audit", "models.py:net", *SHAPE])
     assert stopped.value.code == 2
+
+
+def test_ctrl_c_prints_what_is_known(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def model(*_: Any, **__: Any) -> Report:
+        raise nearfuture.audit.AuditInterrupted(PLAIN)
+
+    monkeypatch.setattr(nearfuture.audit, "model", model)
+    code, out, err = run(capsys, "models.py:causal", *SHAPE)
+    assert code == 130
+    assert out.startswith("holds: ")
+    assert "Traceback" not in err
+
+
+def test_on_github_a_finding_is_an_annotation_too(
+    capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    _, out, _ = run(capsys, "models.py:Net", *SHAPE, "--at-most", "0")
+    assert re.search(
+        r"^::error file=models.py,line=\d+,title=it depends on the future::", out, re.M
+    )
+    _, out, _ = run(capsys, "models.py:Net", *SHAPE, "--at-most", "0", "--json")
+    json.loads(out)

@@ -27,6 +27,18 @@ from nearfuture.audit.report import Culprit, Finding, Report, gravest_first
 from nearfuture.audit.setup import Setup
 
 
+class AuditInterrupted(KeyboardInterrupt):
+    """An audit that was interrupted, by Ctrl-C.
+
+    Attributes:
+        report: what was found until then; its verdict is "undecided", or "broken".
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__()
+        self.report = report
+
+
 class Audit:
     """Run every check on a model and collect the findings.
 
@@ -35,6 +47,7 @@ class Audit:
         limit: how far ahead it may look.
         steps: how it is streamed.
         matrix: whether to measure the whole dependency matrix; None: up to 2000 frames.
+        progress: called with what begins, in words.
     """
 
     def __init__(
@@ -43,12 +56,17 @@ class Audit:
         limit: LatencyLimit,
         steps: StreamingSteps | None = None,
         matrix: bool | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> None:
         frame_ms = setup.model.adapter.frame_ms or limit.frame_ms
         self.limit = dataclasses.replace(limit, frame_ms=frame_ms)
         self.steps = steps or StreamingSteps()
         self._matrix = matrix
+        self._progress = progress
+        self._stage = ""
         self._first_setup = setup
+        self._measured: Measurement | None = None
+        self._sources: tuple[Culprit, ...] = ()
         self._findings: list[Finding] = []
         self._checked: list[str] = []
         self._notes = list(setup.notes)
@@ -57,32 +75,59 @@ class Audit:
             self._findings.append(Finding(kind="layout", message=message, severity="undecided"))
 
     def report(self) -> Report:
-        """Run the audit."""
+        """Run the audit.
+
+        Raises:
+            AuditInterrupted: on Ctrl-C, with what was found until then.
+        """
+        try:
+            self._run()
+        except KeyboardInterrupt as stopped:
+            message = f"interrupted while checking {self._stage}: the rest was not checked"
+            self._findings.append(Finding(kind="future", message=message, severity="undecided"))
+            raise AuditInterrupted(self._report()) from stopped
+        return self._report()
+
+    def _run(self) -> None:
+        """Run every check in order."""
+        self._begin("whether equal calls give equal results")
         result, setup = check_repeat(self._first_setup)
-        self._add(result)
+        self._add(result, self._repetition(result))
         if setup is None:
-            return self._report(None, ())
+            return
         repeatable = all(finding.kind != "nondeterminism" for finding in result.findings)
+        self._begin("rows of a batch")
         setup = self._batch(setup)
+        self._begin("padding")
         self._padding(setup, repeatable)
         if self.steps.step is not None:
+            self._begin("streaming in chunks")
             self._add(check_streaming(setup, self.steps))
+        self._begin("which output depends on which input")
         try:
             measured = measure(setup, self._matrix, self.limit.frames)
         except CannotRun as error:
             message = f"the lookahead could not be measured: {error}"
             self._findings.append(Finding(kind="future", message=message, severity="undecided"))
             self._others(setup, repeatable)
-            return self._report(None, ())
+            return
+        self._measured = measured
         self._checked.append(measured.checked)
         self._notes += measured.notes
         if repeatable:
+            self._begin("other lengths")
             self._add(self._try("other lengths", check_length, setup, measured.certain_last))
-        sources = self._lookahead_sources(setup, measured)
-        self._future(setup, measured, sources)
-        measured = self._declared_latency(setup, measured)
+        self._begin("which operations look ahead")
+        self._sources = self._lookahead_sources(setup, measured)
+        self._future(setup, measured, self._sources)
+        self._measured = self._declared_latency(setup, measured)
+        self._begin("the other outputs")
         self._others(setup, repeatable)
-        return self._report(measured, sources)
+
+    def _begin(self, stage: str) -> None:
+        self._stage = stage
+        if self._progress is not None:
+            self._progress(stage)
 
     def _try(self, what: str, check: Callable[..., CheckResult], *arguments: Any) -> CheckResult:
         """Run a check; a model that raises in it is noted, and does not end the audit."""
@@ -96,13 +141,20 @@ class Audit:
         self._checked += [result.checked] if result.checked else []
         self._notes += result.notes
 
+    def _repetition(self, result: CheckResult) -> list[Culprit]:
+        """Return where a state or chance enters, if it changes a result."""
+        kinds = {each.kind for each in result.findings if each.severity == "broken"}
+        if not kinds:
+            return []
+        return Attribution(self._first_setup).repetition(seeded="state" in kinds)
+
     def _batch(self, setup: Setup) -> Setup:
         """Check the batch; where its rows mix, everything else is probed one row at a time."""
         result = self._try("rows of a batch", check_batch, setup)
         if not result.findings:
             self._add(result)
             return setup
-        self._add(result, Attribution(setup).batch())
+        self._add(result, Attribution(setup).batch(result.findings[0].evidence["row"]))
         return setup.one_row_at_a_time()
 
     def _padding(self, setup: Setup, repeatable: bool) -> None:
@@ -199,8 +251,9 @@ class Audit:
             return dataclasses.replace(measured, lookahead_is_lower_bound=False)
         return measured
 
-    def _report(self, measured: Measurement | None, sources: tuple[Culprit, ...]) -> Report:
-        setup, limit = self._first_setup, self.limit
+    def _report(self) -> Report:
+        """Return everything that was found so far."""
+        setup, limit, measured = self._first_setup, self.limit, self._measured
         return Report(
             model=setup.model.adapter.name,
             unit=setup.model.adapter.unit,
@@ -220,10 +273,11 @@ class Audit:
             at_most=limit.at_most,
             at_most_ms=limit.at_most_ms,
             findings=gravest_first(self._findings),
-            lookahead_sources=sources,
+            lookahead_sources=self._sources,
             checked=tuple(self._checked),
             notes=tuple(self._notes),
             seed=setup.seed,
+            source=setup.model.adapter.source,
         )
 
 

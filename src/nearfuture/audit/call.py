@@ -45,6 +45,7 @@ class AuditOptions(CallOptions, total=False):
     chunks: int | Iterable[int] | None
     first_chunk: int | None
     matrix: bool | None
+    progress: Callable[[str], None] | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -40,7 +40,8 @@ class Culprit:
             only the operation is known.
         what: the class of the submodule, or the node's type.
         operation: the operation inside it, such as `group_norm`.
-        source: file and line of the user's code that called it, if known.
+        source: file and line of the user's code that called it, if known; with the path below the
+            current folder.
         frames: input frames that this operation alone looks ahead; inf: the whole sequence.
     """
 
@@ -120,6 +121,7 @@ class Report:
         lookahead_sources: every operation that looks ahead on its own, farthest first.
         checked: what was checked.
         notes: what could not be checked, and why.
+        source: file and line where the model is defined, if known.
         seed: seed of the probes; with the same model and example it gives the same report.
     """
 
@@ -145,6 +147,7 @@ class Report:
     checked: tuple[str, ...]
     notes: tuple[str, ...]
     seed: int
+    source: str | None = None
 
     @property
     def latency_ms(self) -> float | None:

@@ -58,9 +58,11 @@ def model(
             how it is streamed, as in `StreamingSteps`: `step`, `start`, `finish`, `chunks`,
             `first_chunk`. A `StreamingLayer` brings its own steps;
             `matrix`: whether to measure the whole matrix, which is done up to 2000 frames unless
-            given. Otherwise the lookahead is found by bisection, in seconds for very long inputs.
+            given. Otherwise the lookahead is found by bisection, in seconds for very long inputs;
+            `progress` is called with what begins, in words.
 
     Raises:
+        AuditInterrupted: on Ctrl-C, with the report on what was checked until then.
         NearfutureError: where the model cannot be run, or the options do not fit it.
 
     >>> import numpy as np
@@ -76,7 +78,7 @@ def model(
     """
     call: dict[str, Any] = {**options}
     limit, steps = take(LatencyLimit, call), take(StreamingSteps, call)
-    matrix = call.pop("matrix", None)
+    matrix, progress = call.pop("matrix", None), call.pop("progress", None)
     with preserved_random_state(), np.errstate(all="ignore"):
         setup = prepare(fn, example, lengths, cast(CallOptions, call), limit)
         frame_ms = setup.model.adapter.frame_ms or limit.frame_ms
@@ -92,7 +94,7 @@ def model(
             raise NearfutureError(
                 "`chunks` and `first_chunk` have no effect without `step`", parameter="chunks"
             )
-        return Audit(setup, limit, steps, matrix).report()
+        return Audit(setup, limit, steps, matrix, progress).report()
 
 
 def matrix(fn: Any, example: Any, **options: Unpack[CallOptions]) -> NDArray[np.bool_]:

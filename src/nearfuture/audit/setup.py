@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -93,6 +94,13 @@ class Setup:
         """Return a row of more than twice the length that can be run."""
         more = self.period - len(self.base) % self.period
         return np.concatenate([base, base[::-1], base])[: 2 * len(base) + more]
+
+    def of_length(self, frames: int) -> Array:
+        """Return a row of at least so many frames that can be run, as few as possible."""
+        steps = math.ceil((frames - len(self.base)) / self.period)
+        length = len(self.base) + max(0, steps) * self.period
+        both = np.concatenate([self.base, self.base[::-1]])
+        return np.concatenate([both] * math.ceil(length / len(both)))[:length]
 
     def own(self, outputs: int) -> Array:
         """Return (U,): the input frame at which each output's own begins."""
@@ -224,7 +232,8 @@ def _first_calls(
                 "`output_layout` without T, such as NHC"
             )
         stride = measure_stride(model, base, trial.shape[1], axes.period)
-    most = max(1, _MAX_BYTES // max(1, base.nbytes))
+    most = min(_MAX_ROWS, max(1, _MAX_BYTES // max(1, base.nbytes)))
+    even = math.ceil(len(base) / math.ceil(len(base) / most))  # so that no call is filled up
     return Setup(
         model=model,
         shape=tuple(np.shape(example)),
@@ -233,7 +242,7 @@ def _first_calls(
         base=base,
         stride=stride,
         offset=offset,
-        rows=model.rows or min(_MAX_ROWS, most, max(2, len(base))),
+        rows=model.rows or max(min(2, most), even),
         timeless=timeless,
         period=axes.period,
         trial=trial,

@@ -1,6 +1,7 @@
 """`nearfuture audit`: how far a model looks ahead, what leaks, and which operation causes it."""
 
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -122,12 +123,13 @@ class ReportFlags:
 
     Attributes:
         lookahead_only: Do not measure the dependency matrix: fast even for very long inputs.
-        html: Write the report to this file too, as a page.
+        out: Write the report to this file too: .html (a page), .json, .xml (JUnit) or .sarif; can
+            be given several times.
         as_json: Print one JSON object.
     """
 
     lookahead_only: Flag = False
-    html: Path | None = None
+    out: Annotated[tuple[Path, ...], Parameter(negative="")] = ()
     as_json: Annotated[bool, Parameter(name="--json", negative="", show_default=False)] = False
 
 
@@ -145,7 +147,8 @@ def audit(
     """Measure how far a model looks ahead, find what leaks, and name the operation that causes it.
 
     The exit code is 0 if everything holds, 1 if not, 2 if the model cannot be run, and 3 if some
-    property could not be decided.
+    property could not be decided. Ctrl-C prints what is known so far. On GitHub Actions, findings
+    are annotations of their lines too.
 
     Args:
         target: "package.module:name" or "file.py:name" (a torch module; a class, or a function
@@ -158,13 +161,10 @@ def audit(
         torch: Pass torch tensors to a function instead of numpy arrays.
         output: What is written.
     """
-    html = output.html
-    if html is not None and not html.absolute().parent.is_dir():
-        raise NearfutureError(
-            f"there is no folder {html.parent} to write {html.name} to",
-            code="not_found",
-            parameter="html",
-        )
+    from nearfuture.audit import AuditInterrupted
+
+    for path in output.out:
+        _check_writable(path)
     if streaming.step is None and (streaming.start or streaming.finish):
         raise NearfutureError("`start` and `finish` have no effect without `step`")
     if call.keyword is not None and call.takes in (None, "nothing") and inputs.lengths is None:
@@ -193,10 +193,16 @@ def audit(
         options["first_chunk"] = streaming.first_chunk
         if inputs.lengths is not None:
             options["lengths"] = whole_numbers("--lengths", inputs.lengths)
-        report = _run(model, _example(model, inputs, call.seed, torch=torch), options)
-    if html is not None:
-        _write(report, html)
+        example = _example(model, inputs, call.seed, torch=torch)
+        try:
+            report, interrupted = _run(model, example, options), False
+        except AuditInterrupted as stopped:
+            report, interrupted = stopped.report, True
+    for path in output.out:
+        _write(report, path)
     _print(report, output)
+    if interrupted:
+        sys.exit(130)
     if not report.holds:
         sys.exit(1 if report.verdict == "broken" else 3)
 
@@ -265,9 +271,13 @@ def _run(model: Target, example: Any, options: dict[str, Any]) -> "Report":
 
     console = Console(stderr=True)
     waiting = console.status(Text(f"auditing {model.name} …"))
+
+    def progress(stage: str) -> None:
+        waiting.update(Text(f"auditing {model.name}: {stage} …"))
+
     with waiting if console.is_terminal else nullcontext():
         try:
-            return audit.model(model.model, example, **options)
+            return audit.model(model.model, example, progress=progress, **options)
         except NearfutureError as error:
             if hint := _hint(model, example, str(error)):
                 raise NearfutureError(
@@ -289,6 +299,19 @@ def _hint(model: Target, example: Any, message: str) -> str:
     return ""
 
 
+def _check_writable(path: Path) -> None:
+    """Refuse a file that cannot be written, before the audit takes its time."""
+    from nearfuture.audit import render
+
+    render.form_of(path)
+    if not path.absolute().parent.is_dir():
+        raise NearfutureError(
+            f"there is no folder {path.parent} to write {path.name} to",
+            code="not_found",
+            parameter="out",
+        )
+
+
 def _write(report: "Report", path: Path) -> None:
     from nearfuture.audit import render
 
@@ -296,7 +319,7 @@ def _write(report: "Report", path: Path) -> None:
         render.save(report, path)
     except OSError as error:
         raise NearfutureError(
-            f"{path} cannot be written: {error.strerror}", parameter="html"
+            f"{path} cannot be written: {error.strerror}", parameter="out"
         ) from error
 
 
@@ -310,5 +333,8 @@ def _print(report: "Report", output: ReportFlags) -> None:
     for line in render.lines(report):
         pieces = [(words, _STYLES[role]) for words, role in line]
         console.print(Text.assemble(*pieces), soft_wrap=True)
-    if output.html is not None:
-        console.print(Text(f"The same as a page: {output.html}"), soft_wrap=True)
+    if output.out:
+        written = ", ".join(map(str, output.out))
+        console.print(Text(f"Written to {written}"), soft_wrap=True)
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        print("\n".join(render.github_annotations(report)))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nearfuture.audit.source import defined_at
 from nearfuture.error import NearfutureError
 
 Array = NDArray[Any]
@@ -34,6 +35,7 @@ class Adapter(ABC):
         declared_ms: the worst-case latency that the model declares; None if it declares none.
         frame_ms: duration of one input frame, where the model states it.
         unit: what one step of the input's time axis is called.
+        source: file and line where the model is defined, if known.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Adapter(ABC):
     declared_ms: float | None = None
     frame_ms: float | None = None
     unit = "frame"
+    source: str | None = None
 
     @abstractmethod
     def call(self, positional: list[Array], named: Mapping[str, Any], *, seed: int | None) -> Any:
@@ -86,6 +89,7 @@ class NumpyAdapter(Adapter):
     def __init__(self, function: Any, name: str) -> None:
         self.function = function
         self.name = name
+        self.source = defined_at(function)
 
     def call(self, positional: list[Array], named: Mapping[str, Any], *, seed: int | None) -> Any:
         seed_everything(seed)

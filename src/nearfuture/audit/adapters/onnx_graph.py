@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from nearfuture.audit.adapters.base import Adapter, Array, cannot_run
+from nearfuture.audit.source import place
 from nearfuture.error import NearfutureError
 
 _DTYPES = {
@@ -41,6 +42,7 @@ class OnnxAdapter(Adapter):
         self.session = session
         self.name = name
         self.path = path
+        self.source = None if path is None else place(path, 1)
         self.inputs = {value.name: _DTYPES[value.type] for value in session.get_inputs()}
         self.outputs = [value.name for value in session.get_outputs()]
 

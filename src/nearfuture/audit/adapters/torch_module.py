@@ -16,6 +16,7 @@ from nearfuture.audit.adapters.base import (
     cannot_run,
     seed_everything,
 )
+from nearfuture.audit.source import defined_at
 
 
 class TorchAdapter(Adapter):
@@ -42,7 +43,7 @@ class TorchAdapter(Adapter):
     ) -> None:
         import torch
 
-        self.name = name
+        self.name, self.source = name, defined_at(function)
         self.dtype = dtype
         self._original, self._train, self._reset = function, train, reset
         self._computes_in = computes_in
@@ -115,6 +116,10 @@ class TorchAdapter(Adapter):
         return TorchAdapter(
             self._original, self.name, dtype=self.dtype, train=self._train, reset=True
         )
+
+    def restarted(self) -> TorchAdapter:
+        """Return an adapter that has not been called yet, where the model can be copied."""
+        return TorchAdapter(self._original, self.name, dtype=self.dtype, train=self._train)
 
     def in_precision(self, precision: Precision) -> Adapter | None:
         import torch

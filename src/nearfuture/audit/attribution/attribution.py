@@ -34,6 +34,7 @@ from nearfuture.audit.attribution.operation import (
     unequal,
     valid_part_changed,
 )
+from nearfuture.audit.attribution.row_axis import RowAxes
 from nearfuture.audit.attribution.time_axis import TimeAxes
 from nearfuture.audit.attribution.torch_trace import trace_torch
 from nearfuture.audit.checks import PaddedRows
@@ -59,6 +60,7 @@ class Attribution:
         self.setup = setup
         self._model = setup.model
         self._onnx: OnnxTracer | None = None
+        self._unchanged: tuple[list[Operation], list[Operation] | None] | None = None
         adapter = self._model.adapter
         if isinstance(adapter, OnnxAdapter) and adapter.path is not None and find_spec("onnx"):
             self._onnx = OnnxTracer(adapter, adapter.path)
@@ -82,7 +84,8 @@ class Attribution:
         early = [int(setup.own(output + 1)[output]) + 1, frames // 4]
         culprits: list[Culprit] = []
         for start in dict.fromkeys((*late, middle, *early)):
-            if start < 1 or (culprits and start in early):
+            explained = sum(culprit.frames for culprit in culprits) >= lookahead
+            if start < 1 or (culprits and start in early) or (explained and start == middle):
                 continue
             # Near the start of the sequence only "to the very start" can be seen.
             culprits = _farthest(culprits + self.future(start), finite_first=True)
@@ -105,19 +108,27 @@ class Attribution:
         base, rows = self.setup.base, self._model.rows or 1
         n = len(base)
         probes = Probes(base, seed=self.setup.seed)
-        x = np.stack([base] * rows)
         probed = np.repeat(probes.suffixes(probes.kinds[0], np.array([start])), rows, axis=0)
+        try:
+            if self._unchanged is None:
+                self._unchanged = self._of_two_lengths(rows)
+            second = self._trace(probed, [n] * rows)
+        except CannotRun:
+            return []
+        first, resized = self._unchanged
+        return _ahead(first, second, resized, TimeAxes(n, start))
+
+    def _of_two_lengths(self, rows: int) -> tuple[list[Operation], list[Operation] | None]:
+        """Trace copies of the row, and of a shorter one where that can be run."""
+        x = np.stack([self.setup.base] * rows)
+        n = x.shape[1]
+        first = self._trace(x, [n] * rows)
         # Shorter by whole strides: then every time axis shrinks in proportion.
         whole = math.lcm(max(1, math.ceil(self.setup.stride)), self.setup.period or 1)
         shorter = n - math.ceil(n / 2 / whole) * whole
-        try:
-            first, second = self._trace(x, [n] * rows), self._trace(probed, [n] * rows)
-            resized = None
-            if self.setup.period and shorter > 0:
-                resized = self._trace(x[:, :shorter], [min(n, shorter)] * rows)
-        except CannotRun:
-            return []
-        return _ahead(first, second, resized, TimeAxes(n, start))
+        if not self.setup.period or shorter <= 0:
+            return first, None
+        return first, self._trace(x[:, :shorter], [shorter] * rows)
 
     def padding(self, rows: PaddedRows, aspect: str) -> list[Culprit]:
         """Return the operation by which padding enters: the first whose valid outputs change.
@@ -166,36 +177,65 @@ class Attribution:
             padded = self._trace(rows.padded("zeros"), rows.lengths)
             return padded, self._trace(rows.alone(1), [n])
 
-    def batch(self) -> list[Culprit]:
-        """Return operations by which row 0 begins to change with the other rows."""
+    def batch(self, row: int) -> list[Culprit]:
+        """Return operations by which a row begins to change with the other rows.
+
+        Args:
+            row: the row that changes: 0 with those after it, any other with those before it.
+        """
         if not self.possible or self._model.rows is not None:
             return []
         base = self.setup.base
         probes = Probes(base, seed=self.setup.seed + 2)
-        x = np.stack([base] * 3)
-        others = x.copy()
-        others[1:] = probes.substitute(probes.kinds[0])
+        x, at = np.stack([base] * 3), -1 if row else 0
+        others = np.stack([probes.substitute(probes.kinds[0])] * 3)
+        others[at] = base
         n = [len(base)] * 3
         try:
             runs = self._trace(x, n), self._trace(others, n), self._trace(x[:2], n[:2])
         except CannotRun:
             return []
-        culprits = []
+        axes, culprits = RowAxes(at), []
         for operation, (probed, resized) in paired(runs[0], *runs[1:]):
-            if probed is None or resized is None:
-                continue
-            outputs = operation.outputs, probed.outputs, resized.outputs
-            inputs = operation.inputs, probed.inputs, resized.inputs
-            if _row_changed(*outputs) and not _row_changed(*inputs):
-                culprits.append(operation.culprit())
+            if probed is not None and resized is not None:
+                entry = axes.entry(operation, probed, resized)
+                culprits += [] if entry is None else [entry.culprit()]
         return _farthest(culprits)
 
-    def _trace(self, x: Array, lengths: Sequence[int]) -> list[Operation]:
+    def repetition(self, *, seeded: bool) -> list[Culprit]:
+        """Return the first operation whose output differs when a call is made again.
+
+        Args:
+            seeded: whether the generators are seeded before each call: then it is a state that
+                differs, otherwise chance.
+        """
+        if not self.possible:
+            return []
+        adapter = self._model.adapter
+        if isinstance(adapter, TorchAdapter):
+            self._model = dataclasses.replace(self._model, adapter=adapter.restarted())
+        x = np.stack([self.setup.base] * (self._model.rows or 1))
+        n = [x.shape[1]] * len(x)
+        try:
+            first, second = (self._trace(x, n, seeded=seeded) for _ in range(2))
+        except CannotRun:
+            return []
+        for operation, (again,) in paired(first, second):
+            if again is not None and any(
+                a.shape != b.shape or unequal(a, b).any()
+                for a, b in zip(operation.outputs, again.outputs, strict=False)
+            ):
+                return [operation.culprit()]
+        return []
+
+    def _trace(self, x: Array, lengths: Sequence[int], *, seeded: bool = True) -> list[Operation]:
         positional, named = self._model.arguments(x, lengths)
         if self._onnx is not None:
             return self._onnx.trace(positional, named)
         assert isinstance(self._model.adapter, TorchAdapter)
-        return trace_torch(self._model.adapter, positional, named, seed=self.setup.seed)
+        return trace_torch(
+            self._model.adapter, positional, named, seed=self.setup.seed if seeded else None
+        )
 
 
 def _ahead(
@@ -235,16 +275,3 @@ def _farthest(culprits: Iterable[Culprit], *, finite_first: bool = False) -> lis
         elif known.frames < culprit.frames:
             best[culprit.place] = culprit
     return sorted(best.values(), key=lambda culprit: -culprit.frames)
-
-
-def _row_changed(before: Sequence[Array], after: Sequence[Array], fewer: Sequence[Array]) -> bool:
-    """Whether row 0 of any array changed; a run of fewer rows shows which axis is that of rows."""
-    for a, b, c in zip(before, after, fewer, strict=False):
-        if c.ndim != a.ndim or a.shape != b.shape:
-            continue
-        moved = [axis for axis in range(a.ndim) if a.shape[axis] != c.shape[axis]]
-        if len(moved) == 1:
-            row = np.take(a, 0, axis=moved[0]), np.take(b, 0, axis=moved[0])
-            if unequal(*row).any():
-                return True
-    return False

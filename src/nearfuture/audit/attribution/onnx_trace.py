@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ class OnnxTracer:
         self._adapter = adapter
         model = onnx.load(str(path), load_external_data=False)
         self._nodes = list(model.graph.node)
-        self._outputs = [name for node in self._nodes for name in node.output if name]
+        read = {*_names_read(self._nodes), *(value.name for value in model.graph.output)}
+        # A last state that nothing reads can be nobody's culprit.
+        self._outputs = [name for node in self._nodes for name in node.output if name in read]
         del model.graph.output[:]
         model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in self._outputs)
         options = ort.SessionOptions()
@@ -53,6 +55,15 @@ class OnnxTracer:
             )
             for number, node in enumerate(self._nodes)
         ]
+
+
+def _names_read(nodes: Iterable[Any]) -> Iterator[str]:
+    """Yield what nodes read, those of the graphs inside them too."""
+    for node in nodes:
+        yield from node.input
+        for attribute in node.attribute:
+            for graph in (attribute.g, *attribute.graphs):
+                yield from _names_read(graph.node)
 
 
 def _arrays(values: Mapping[str, Any], names: Any) -> tuple[Array, ...]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,6 +46,16 @@ class Operation:
         position in the run identifies nothing.
         """
         return self.where, self.name, self.call
+
+    def with_outputs_in(self, used: Set[int]) -> Operation:
+        """Return the operation without those outputs that nothing reads, such as a last state.
+
+        Args:
+            used: identities of the arrays that another operation reads, or the model returns.
+        """
+        if all(id(array) in used for array in self.outputs):
+            return self
+        return replace(self, outputs=tuple(a for a in self.outputs if id(a) in used))
 
     def culprit(self, frames: float = math.inf) -> Culprit:
         """Return this operation as a culprit that looks so many input frames ahead."""
@@ -97,4 +107,10 @@ def valid_part_changed(
         return False
     if exact:
         return bool(unequal(first, second).any())
-    return Comparison(first.reshape(1, -1), second.reshape(1, -1), exact=False).differ
+    parts = (_real(first).reshape(1, -1), _real(second).reshape(1, -1))
+    return Comparison(*parts, exact=False).differ
+
+
+def _real(array: Array) -> Array:
+    """Return complex values as pairs, others as they are."""
+    return np.stack([array.real, array.imag]) if np.iscomplexobj(array) else array

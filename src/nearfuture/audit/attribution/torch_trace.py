@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from nearfuture.audit.adapters import TorchAdapter
 from nearfuture.audit.attribution.operation import Array, Operation
+from nearfuture.audit.source import place
+
+_AUDIT = f"{os.path.dirname(os.path.dirname(__file__))}{os.sep}"
 
 _MAX_VALUES = 1 << 26
 """Larger arrays are not kept: the model would be too large to trace."""
 
 
 def trace_torch(
-    adapter: TorchAdapter, positional: list[Array], named: Mapping[str, Any], *, seed: int
+    adapter: TorchAdapter, positional: list[Array], named: Mapping[str, Any], *, seed: int | None
 ) -> list[Operation]:
     """Call the model once and record what went into every operation and what came out."""
     import torch
@@ -29,6 +32,7 @@ def trace_torch(
     operations: list[Operation] = []
     calls: Counter[tuple[str, str]] = Counter()
     recorded: dict[tuple[int, int], Array] = {}
+    used: set[int] = set()
     alive: list[torch.Tensor] = []  # an id is not reused while its tensor lives
 
     def values(parts: Any) -> tuple[Array, ...]:
@@ -64,11 +68,20 @@ def trace_torch(
             self, function: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             name = getattr(function, "__name__", str(function))
-            inputs = values((args, kwargs or {})) if name != "__get__" else ()
-            result = function(*args, **(kwargs or {}))
-            if name == "__get__" or "empty" in name:  # memory that is not written yet
+            if name == "__get__":  # a shape, mostly; or another view of a tensor
+                result = function(*args, **(kwargs or {}))
+                if isinstance(result, torch.Tensor):
+                    used.update(map(id, values(args)))
                 return result
-            outputs = values((args[0] if args and _writes(name) else result,))
+            inputs = values((args, kwargs or {}))
+            used.update(map(id, inputs))
+            result = function(*args, **(kwargs or {}))
+            if "empty" in name:  # memory that is not written yet
+                return result
+            writes = bool(args) and _writes(name)
+            outputs = values((args[0] if writes else result,))
+            if writes:  # other views of the same memory see it
+                used.update(map(id, outputs))
             if outputs:
                 record(name.strip("_"), inputs, outputs)
             return result
@@ -81,10 +94,14 @@ def trace_torch(
         hooks.register_module_forward_hook(leave, always_call=True),
     )
     try:
-        adapter.run(function, positional, named, seed=seed, mode=Recorder())
+        result = adapter.run(function, positional, named, seed=seed, mode=Recorder())
     finally:
         for handle in handles:
             handle.remove()
+    if returned := values(result):
+        used.update(map(id, returned))
+        operations = [operation.with_outputs_in(used) for operation in operations]
+        operations = [operation for operation in operations if operation.outputs]
     return operations
 
 
@@ -114,14 +131,13 @@ def _writes(name: str) -> bool:
 
 def _source(torch: Any) -> str | None:
     """Return file and line of the user's code that called torch; None where the audit did."""
-    library = Path(torch.__file__).parent.as_posix()
-    audit = Path(__file__).parent.parent
+    library = f"{os.path.dirname(torch.__file__)}{os.sep}"
     frame = sys._getframe(3)
     while frame is not None:
-        path = Path(frame.f_code.co_filename)
-        if audit in path.parents:
+        file = frame.f_code.co_filename
+        if file.startswith(_AUDIT):
             return None
-        if not path.as_posix().startswith(library):
-            return f"{path.name}:{frame.f_lineno}"
+        if not file.startswith(library):
+            return place(file, frame.f_lineno)
         frame = frame.f_back  # type: ignore[assignment]
     return None

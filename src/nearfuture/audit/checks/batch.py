@@ -21,22 +21,28 @@ def check_batch(setup: Setup) -> CheckResult:
     probes = Probes(base, seed=setup.seed + 2)
     rows = model.rows or 1 + len(probes.kinds)
     x = np.stack([base] * rows)
-    alone = setup.run(x)[0]
-    others = x.copy()
-    for row in range(1, rows):
-        others[row] = probes.substitute(probes.kinds[row % len(probes.kinds)])
-    compared = Comparison(setup.run(others)[0], alone)
-    if compared.differ:
-        return _found(f"row 0 changes with the rows beside it: {compared.describe()}")
+    alone = setup.run(x)
+    # Row 0 sees the rows after it, another one those before it.
+    for kept in ([0, rows // 2],) if rows > 2 else ([0], [1]):
+        others = x.copy()
+        for row in set(range(rows)) - set(kept):
+            others[row] = probes.substitute(probes.kinds[row % len(probes.kinds)])
+        changed = setup.run(others)
+        for row in kept:
+            compared = Comparison(changed[row], alone[row])
+            if compared.differ:
+                beside = "rows beside it" if row == 0 else "rows before it"
+                return _found(f"row {row} changes with the {beside}: {compared.describe()}", row)
     if model.knows_padding:
         shorter = [len(base)] + [max(1, len(base) // 2)] * (rows - 1)
         # Packed sequences have other shapes inside now.
-        got = model.run(x, shorter).frames[0][: len(alone)]
-        compared = Comparison(got, alone, exact=False)
+        got = model.run(x, shorter).frames[0][: alone.shape[1]]
+        compared = Comparison(got, alone[0], exact=False)
         if compared.differ:
-            return _found(f"row 0 changes with the lengths beside it: {compared.describe()}")
+            return _found(f"row 0 changes with the lengths beside it: {compared.describe()}", 0)
     return CheckResult(_CHECKED)
 
 
-def _found(message: str) -> CheckResult:
-    return CheckResult(_CHECKED, (Finding(kind="batch", message=message),))
+def _found(message: str, row: int) -> CheckResult:
+    finding = Finding(kind="batch", message=message, evidence={"row": row})
+    return CheckResult(_CHECKED, (finding,))

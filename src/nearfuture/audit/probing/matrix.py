@@ -128,9 +128,14 @@ class _Probing:
         """
         kinds = self.probes.kinds
         few = self.length <= _FEW_FRAMES
-        seen = {kind: self.columns(kind, floor) for kind in (kinds if few else kinds[:1])}
+        seen: dict[str, Array] = {}
+        known = np.zeros((self.base.shape[1], self.length), np.bool_)
+        for kind in kinds if few else kinds[:1]:
+            # A frame that every output is known to depend on needs no other kind.
+            seen[kind] = self.columns(kind, floor, np.flatnonzero(~known.all(axis=0)))
+            known |= seen[kind]
         # A whole future may do what no frame of it does alone, or what only another kind does.
-        beyond = self._beyond(np.logical_or.reduce(list(seen.values())), kinds, floor)
+        beyond = self._beyond(known, kinds, floor)
         for kind, _, _ in beyond:
             if kind not in seen:
                 seen[kind] = self.columns(kind, floor)
@@ -141,11 +146,12 @@ class _Probing:
         far = {kind: int(frames_ahead(each, self.own)[worst]) for kind, each in seen.items()}
         return matrix, max(far, key=lambda kind: far[kind])
 
-    def columns(self, kind: str, floor: float = 0.0) -> Array:
-        """Return (U, T) bool for one kind of probe."""
+    def columns(self, kind: str, floor: float = 0.0, frames: Array | None = None) -> Array:
+        """Return (U, T) bool for one kind of probe, False where a frame is not among these."""
         matrix = np.zeros((self.base.shape[1], self.length), np.bool_)
-        for begin in range(0, self.length, self.rows):
-            places = np.arange(begin, min(begin + self.rows, self.length))
+        frames = np.arange(self.length) if frames is None else frames
+        for begin in range(0, len(frames), self.rows):
+            places = frames[begin : begin + self.rows]
             got = self.setup.run(self.probes.frames(kind, fill(places, self.rows)))
             matrix[:, places] = differs(got, self.base, floor)[: len(places)].T
         return matrix

@@ -5,7 +5,6 @@ Shapes: `T` input frames, `U` output frames.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.audit.adapters import CannotRun
 from nearfuture.audit.comparison import differs, epsilon, gaps, largest
 from nearfuture.audit.probing.probes import Probes, fill
 from nearfuture.audit.probing.rounding import ROUNDING, RoundingCheck
@@ -23,8 +21,6 @@ Array = NDArray[Any]
 
 _ELSEWHERE = 4
 """Places all over the sequence at which each call looks for an output that looks farther."""
-
-_ENOUGH_FRAMES = 256
 
 
 @dataclass(frozen=True)
@@ -83,59 +79,13 @@ def farthest_dependency(setup: Setup, base: Array) -> FarthestDependency:
             return replace(above, rounded=True, fades=False, undecided=undecided)
     if base.dtype.kind != "f" or not setup.model.adapter.propagates_nan:
         return look
+    if look.frames == search.frames - 1 - search.own[0]:  # nothing lies farther ahead
+        return replace(look, fades=False)
     further = search.run("nan")
     continues = rounding.continues(look.output, np.arange(look.last + 1, further.last + 1))
     if continues and further.frames > look.frames:
         return replace(further, fades=False)
     return replace(look, fades=continues is None)
-
-
-def extrapolate(setup: Setup, look: FarthestDependency, limit: float) -> tuple[float, bool]:
-    """Return the lookahead at any length: inf where it grows with the sequence.
-
-    Longer and longer sequences are tried: at least twice as long, 256 frames, and long enough to
-    see beyond the limit; a little more each time, so that no block of frames fits them all. A
-    lookahead that touches the end of each of them grows; so may one that few outputs have, as where
-    a maximum over all frames rarely changes. A number is believed where a longer sequence confirms
-    it, for two of three sequences of values.
-
-    Returns:
-        The lookahead, and whether it is only a lower bound.
-    """
-    base = setup.base
-    enough = max(2 * len(base), _ENOUGH_FRAMES)
-    if math.isfinite(limit):
-        enough = max(enough, math.ceil(2 * (limit + setup.stride)))
-    seen, grew = look.frames, False
-    if not look.touches_end and (look.uniform or look.frames == 0):
-        return seen, look.fades
-    if not setup.period:
-        return (math.inf, False) if look.touches_end else (seen, look.fades)
-    while len(base) < enough or grew:
-        base = setup.longer(base)
-        rng = np.random.default_rng(len(base))
-        answers: list[FarthestDependency] = []
-        for values in (base, rng.permutation(base), rng.permutation(base)):
-            try:
-                answers.append(farthest_dependency(setup, values))
-            except CannotRun:
-                return (math.inf, False) if look.touches_end else (seen, True)
-            if answers[-1].touches_end:
-                break
-        if answers[-1].touches_end:
-            if grew:
-                return math.inf, False
-            continue
-        farthest = max(answers, key=lambda answer: answer.frames)
-        confirmed = sum(answer.frames == farthest.frames for answer in answers) > 1
-        if farthest.frames < seen or (farthest.frames == seen and not confirmed):
-            return seen, look.touches_end or look.fades
-        if farthest.frames == seen:
-            return seen, False
-        if farthest.fades or grew:
-            return math.inf, False  # it grew, and may have sunk on the way
-        seen, grew = farthest.frames, True
-    return math.inf, False
 
 
 @dataclass

@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 
 from nearfuture.audit.render import wording
 from nearfuture.audit.render.explanation import EXPLANATIONS
@@ -23,11 +22,6 @@ _BADGES: dict[Severity, str] = {
 }
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-
-
-def save(report: Report, path: str | Path) -> None:
-    """Write a report to a file, as a page."""
-    Path(path).write_text(html(report), encoding="utf-8")
 
 
 def html(report: Report) -> str:

@@ -27,8 +27,8 @@ def to_json(report: Report) -> dict[str, Any]:
         "lookahead_sources": [dataclasses.asdict(each) for each in report.lookahead_sources],
         "matrix": None if report.matrix is None else [runs(row) for row in report.matrix],
     }
-    plain: dict[str, Any] = _plain(values)
-    return plain
+    converted: dict[str, Any] = plain(values)
+    return converted
 
 
 def runs(row: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -41,11 +41,12 @@ def runs(row: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Convert a value to what JSON can hold; infinity becomes a string."""
     if isinstance(value, dict):
-        return {str(key): _plain(part) for key, part in value.items()}
+        return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

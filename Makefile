@@ -102,8 +102,9 @@ clean:
 
 .venv/installed: pyproject.toml
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)"
-	$(BIN)/pip install $(PIP_OPTIONS) -e ".[train,laws,media,phrases,dev]"
+	# The pip of an older Python takes twice as long to find out what fits together.
+	$(BIN)/pip install $(PIP_OPTIONS) --upgrade pip
+	$(BIN)/pip install $(PIP_OPTIONS) "$(TORCH)" -e ".[train,laws,media,phrases,dev]"
 	# Here rather than in the tests, where a warning about another's syntax would be an error; some
 	# packages ship templates that are no Python. Nobody imports half of it.
 	$(BIN)/python -W ignore -m compileall -qq -j 0 -x '$(NOT_IMPORTED)' .venv/lib || true

@@ -26,7 +26,7 @@ from nearfuture.lab.language_model import KINDS, Kind
 from nearfuture.lab.page import Page
 
 TextLanguage = Literal["en", "ko"]
-Seed = Annotated[int, Between(0, 999)]
+Seed = Annotated[int, Between(0, 19)]
 
 LENGTH = 240
 """Symbols that a model writes: a few lines."""
@@ -90,6 +90,7 @@ PAGE = Page(
         "training": training,
     },
     module=__name__,
+    unrecorded=("training",),
     behind=(
         "audit/labels.py",
         "lab/language_model.py",

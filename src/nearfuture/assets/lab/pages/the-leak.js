@@ -200,7 +200,7 @@ function training(lab, parameters, found, draw) {
 
 // What each of them writes, a few letters at a time.
 async function writing(lab, section) {
-  const { t, api, state, number } = lab;
+  const { t, api, state, number, parameters } = lab;
   const place = html("div", { class: "controls" });
   const lanes = new Map(KINDS.map(({ kind }) => [kind, html("p", { class: "written", lang: state.get("text") })]));
   const blanks = html("div", { class: "blanks" });
@@ -239,7 +239,7 @@ async function writing(lab, section) {
   };
   const controls = new Controls(place, state);
   controls.button(t("write"), () => lab.attempt(() => write(state.get("seed"))));
-  controls.button(t("write-again"), () => lab.attempt(() => write((state.get("seed") + 1) % 1000)));
+  controls.button(t("write-again"), () => lab.attempt(() => write((state.get("seed") + 1) % (parameters.write.seed.max + 1))));
   state.onChange((changed) => {
     if (!changed.includes("text")) return;
     run++; // what is being written is of the other text

@@ -90,7 +90,6 @@ PAGE = Page(
         "training": training,
     },
     module=__name__,
-    unrecorded=("training",),
     behind=(
         "audit/labels.py",
         "lab/language_model.py",

@@ -141,7 +141,9 @@ def _lookahead(field: ReceptiveField, frames: int) -> int:
 @pytest.mark.parametrize(
     "rnn",
     [
-        pytest.param(lambda: nn.GRU(8, 32, 2, batch_first=True), id="GRU 2 × 32"),
+        pytest.param(
+            lambda: nn.GRU(8, 32, 2, batch_first=True), id="GRU 2 × 32", marks=pytest.mark.slow
+        ),
         pytest.param(
             lambda: nn.GRU(8, 16, 5, batch_first=True), id="GRU 5 × 16", marks=pytest.mark.slow
         ),

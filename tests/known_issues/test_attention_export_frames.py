@@ -23,7 +23,12 @@ class Whole(nn.Module):
 
 @pytest.mark.parametrize(
     "mask",
-    [CausalMask(), FullMask(), SlidingMask(left=4, right=1), ChunkedMask(chunk=4, left_chunks=1)],
+    [
+        CausalMask(),
+        SlidingMask(left=4, right=1),
+        pytest.param(FullMask(), marks=pytest.mark.slow),
+        pytest.param(ChunkedMask(chunk=4, left_chunks=1), marks=pytest.mark.slow),
+    ],
     ids=lambda mask: type(mask).__name__,
 )
 def test_frames_stay_free(mask: CausalMask | FullMask | SlidingMask | ChunkedMask) -> None:

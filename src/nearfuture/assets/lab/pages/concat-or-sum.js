@@ -94,7 +94,7 @@ function designTable({ t, number }, found) {
       { class: chosen ? "chosen" : null, "aria-current": chosen ? "true" : null },
       html("th", { scope: "row" }, name),
       html("td", {}, number(cost.parameters)),
-      html("td", {}, number(cost.flops_per_second / 1e9, 2)),
+      html("td", {}, number(cost.flops_per_second / 1e6, cost.flops_per_second < 1e8 ? 2 : 0)),
       html("td", {}, `× ${number(times, 2)}`),
     );
   const head = ["design", "weights", "operations", "times"].map((key) =>

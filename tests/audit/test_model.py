@@ -347,6 +347,7 @@ def test_what_is_wrong_besides_the_future() -> None:
     cases: list[tuple[Any, str]] = [
         (lambda x: x / x.shape[1], "length"),
         (lambda x: x - x.mean(0, keepdim=True), "batch"),
+        (lambda x: x - x[:1], "batch"),  # row 0 itself sees no other row
         (lambda x: x + torch.randn(x.shape), "nondeterminism"),
         (Counts(), "state"),
     ]

@@ -167,12 +167,35 @@ def test_values_of_another_kind_do_not_fit() -> None:
     assert listed(Phrases.of_dict(source)) == {"turn on lamp", "turn on thing"}
 
 
+def test_values_that_one_block_excludes_fit_another() -> None:
+    """A rule that both have is read for each of them."""
+    source = content("see <it>", expansion_rules={"it": "the {name}"})
+    names = [{"in": name, "context": {"domain": name}} for name in ("lamp", "fan")]
+    source["lists"] = {"name": {"values": names}}
+    excluding = {"sentences": ["dim <it>"], "excludes_context": {"domain": "fan"}}
+    source["intents"]["Do"]["data"].append(excluding)
+    expected = {"see the lamp", "see the fan", "dim the lamp"}
+    assert listed(Phrases.of_dict(source)) == expected
+    source["intents"]["Do"]["data"].reverse()
+    assert listed(Phrases.of_dict(source)) == expected
+
+
+def test_digits_of_long_numbers_are_all_said() -> None:
+    source = content("go {n}", lists={"n": {"range": {"from": 10**6, "to": 10**6 + 2}}})
+    source["language"] = "xx"  # whose numbers nobody has described
+    assert listed(Phrases.of_dict(source)) == {f"go {n}" for n in range(10**6, 10**6 + 3)}
+
+
 def test_plain_lines_have_no_intent(tmp_path: Path) -> None:
     path = tmp_path / "lines.txt"
     path.write_text("# what may be said\n\nStop!\nturn (left|right)\n", encoding="utf-8")
     phrases = Phrases.load(path)
     assert listed(phrases) == {"stop", "turn left", "turn right"}
     assert phrases.understand("STOP").intent is None  # type: ignore[union-attr]
+    with refuses("invalid", None, "plain lines: '{x}'"):
+        Phrases.of_lines(["go {x}", "{x}"])
+    with refuses("invalid", None, "no sentence that can be spoken"):
+        Phrases.of_lines([])
 
 
 def test_files_are_put_together(tmp_path: Path) -> None:
@@ -209,6 +232,10 @@ def test_korean_particles_are_parts_of_words() -> None:
         (content("[please]"), "may be empty"),
         (content("(a;b;c;d;e;f;g)"), "7 parts"),
         (content("go {n}", lists={"n": {"range": {"from": 0, "to": 10**6}}}), "100,000"),
+        (content("go {s}", lists={"s": {"values": ["on", False]}}), "False is no text"),
+        (content("go {s}", lists={"s": {"values": [{"in": 7, "out": 7}]}}), "7 is no text"),
+        (content(True), "True is no text"),
+        (content("go {s}", lists={"s": {"wildcard": True}}), "a list of any text"),
     ],
 )
 def test_what_is_wrong_with_templates_is_told(source: dict[str, Any], said: str) -> None:
@@ -228,6 +255,8 @@ def test_what_is_wrong_with_templates_is_told(source: dict[str, Any], said: str)
             "cannot be read",
         ),
         ("language: en\nintents: {Do: {}}", "damaged", "cannot be read"),
+        ("language: en\nintents:", "damaged", "`intents`"),
+        ("language: en\nintents: {Do: {data: [{sentences: [a]}]}}\nlists:", "damaged", "read"),
     ],
 )
 def test_a_file_that_is_none_is_refused(tmp_path: Path, text: str, code: str, said: str) -> None:

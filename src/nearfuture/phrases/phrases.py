@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hassil import Intents
 
 _MOST_PROBLEMS = 5
+_LINES = "plain lines"  # what messages call them
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,8 @@ class Phrases:
     def of_dict(cls, content: dict[str, Any], *, intents: Collection[str] | None = None) -> Phrases:
         """Return the phrases of a file's content; arguments and errors are those of `load`."""
         hassil = import_hassil()
-        for name in ("language", "intents"):
-            if name not in content:
+        for name, kind in (("language", str), ("intents", dict)):
+            if not isinstance(content.get(name), kind):
                 raise NearfutureError(f"the phrases have no `{name}`", code="damaged")
         known = list(content["intents"])
         unknown = [name for name in intents or () if name not in known]
@@ -144,6 +146,9 @@ class Phrases:
                 parameter="intents",
             )
         try:
+            problems = [*_no_texts(content)]
+            if problems:
+                raise _refused(problems)
             parsed: Intents = hassil.Intents.from_dict(content)
             reader = TemplateReader(parsed)
             blocks = [
@@ -158,13 +163,17 @@ class Phrases:
                 for data in intent.data
                 if (templates := reader.sentences(data, name))
             ]
-        except (hassil.parser.ParseError, AssertionError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, NearfutureError):
-                raise
+        except NearfutureError:
+            raise
+        except (
+            *(hassil.parser.ParseError, AssertionError, AttributeError),
+            *(IndexError, KeyError, TypeError, ValueError),
+        ) as error:
             raise NearfutureError(
                 f"the phrases cannot be read: {type(error).__name__}: {error}", code="damaged"
             ) from error
-        return cls(_checked(blocks, list(reader.problems)), tuple(reader.omitted))
+        omitted = tuple(reader.omitted)
+        return cls(_checked(blocks, list(reader.problems), omitted), omitted)
 
     @classmethod
     def of_lines(cls, lines: Iterable[str]) -> Phrases:
@@ -174,7 +183,7 @@ class Phrases:
         """
         kept = [line.strip() for line in lines]
         sentences = [line for line in kept if line and not line.startswith("#")]
-        content = {"language": "en", "intents": {"": {"data": [{"sentences": sentences}]}}}
+        content = {"language": "en", "intents": {_LINES: {"data": [{"sentences": sentences}]}}}
         phrases = cls.of_dict(content)
         return cls(tuple(Block(None, block.templates) for block in phrases.blocks))
 
@@ -268,24 +277,54 @@ def _read(path: str | Path) -> str:
         raise NearfutureError(f"{path} is no text in UTF-8", code="damaged") from error
 
 
-def _checked(blocks: list[Block], problems: list[str]) -> tuple[Block, ...]:
+def _checked(
+    blocks: list[Block], problems: list[str], omitted: tuple[str, ...]
+) -> tuple[Block, ...]:
     for block in blocks:
-        if not block.weight > 0:
-            problems.append(f"{block.intent}: the weight must be above 0, not {block.weight:g}")
+        if not 0 < block.weight < math.inf:
+            problems.append(
+                f"{block.intent}: the weight must be above 0 and finite, not {block.weight:g}"
+            )
         for template in block.templates:
             alone = Network()
             alone.add_text(node_arcs(alone, template, alone.start), 0)
             if alone.may_be_empty():
                 problems.append(f"{block.intent}: a template may be empty: it has nothing to say")
     if problems:
-        rest = len(problems) - _MOST_PROBLEMS
-        listed = "\n".join(problems[:_MOST_PROBLEMS])
-        raise NearfutureError(
-            f"the phrases have {plural(len(problems), 'problem')}:\n{listed}"
-            + (f"\nand {rest} more" if rest > 0 else "")
-        )
+        raise _refused(problems)
     if not blocks:
         raise NearfutureError(
-            "the phrases have no sentence that can be spoken: each needs a list of any text"
+            "the phrases have no sentence that can be spoken"
+            + (": each needs a list of any text" if omitted else "")
         )
     return tuple(blocks)
+
+
+def _no_texts(content: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what is wrong with sentences and values that are no texts: `on` is true in YAML."""
+    texts = [
+        (name, text)
+        for name, intent in content["intents"].items()
+        for data in intent["data"]
+        for text in data["sentences"]
+    ]
+    texts += [
+        (f"{{{name}}}", value["in"] if isinstance(value, dict) else value)
+        for name, source in content.get("lists", {}).items()
+        for value in source.get("values", ())
+    ]
+    for where, text in texts:
+        if not isinstance(text, str):
+            yield (
+                f"{where}: {text!r} is no text: put it between quotes, for YAML reads on, off, yes "
+                f"and no as true and false, and digits as a number"
+            )
+
+
+def _refused(problems: list[str]) -> NearfutureError:
+    rest = len(problems) - _MOST_PROBLEMS
+    listed = "\n".join(problems[:_MOST_PROBLEMS])
+    return NearfutureError(
+        f"the phrases have {plural(len(problems), 'problem')}:\n{listed}"
+        + (f"\nand {rest} more" if rest > 0 else "")
+    )

@@ -48,7 +48,7 @@ class TemplateReader:
     intents: Intents
     problems: dict[str, None] = field(default_factory=dict)
     omitted: dict[str, None] = field(default_factory=dict)
-    _rules: dict[str, Node | None] = field(default_factory=dict)
+    _rules: dict[tuple[Any, ...], Node | None] = field(default_factory=dict)
     _lists: dict[tuple[Any, ...], ValueList | None] = field(default_factory=dict)
 
     def sentences(self, data: IntentData, where: str) -> list[Node]:
@@ -56,7 +56,13 @@ class TemplateReader:
         return [
             node
             for sentence in data.sentences
-            if (node := self._node(sentence.expression, data, (f"{where}: {sentence.text!r}",)))
+            if (
+                node := self._node(
+                    sentence.expression,
+                    data,
+                    (f"{where}: {sentence.text!r}",),
+                )
+            )
         ]
 
     def _node(self, expression: Expression, data: IntentData, path: tuple[str, ...]) -> Node | None:
@@ -103,16 +109,18 @@ class TemplateReader:
         if mention in path:
             self._wrong(f"the rule {mention} is part of itself, and would never end", path)
             return None
-        local = name in data.expansion_rules
-        rules = data.expansion_rules if local else self.intents.expansion_rules
+        rules = (
+            data.expansion_rules if name in data.expansion_rules else self.intents.expansion_rules
+        )
         if name not in rules:
             self._wrong(f"there is no rule {mention}", path)
             return None
-        if local or data.expansion_rules or data.slot_lists or data.requires_context:
+        if data.expansion_rules or data.slot_lists:  # which its own parts may name
             return self._node(rules[name].expression, data, (*path, mention))
-        if name not in self._rules:
-            self._rules[name] = self._node(rules[name].expression, data, (*path, mention))
-        return self._rules[name]
+        key = (name, _domains(data))
+        if key not in self._rules:
+            self._rules[key] = self._node(rules[name].expression, data, (*path, mention))
+        return self._rules[key]
 
     def _slot(
         self, reference: ListReference, data: IntentData, path: tuple[str, ...]
@@ -172,7 +180,7 @@ class TemplateReader:
         engine = self._words(source)
         entries: list[tuple[Node, Any]] = []
         for number in numbers:
-            texts = [f"{number:g}"] if engine is None else _in_words(engine, number)
+            texts = [f"{number:.15g}"] if engine is None else _in_words(engine, number)
             node = _choice([Characters(spoken(text)) for text in texts])
             assert node is not None
             entries.append((node, number * (source.multiplier or 1)))

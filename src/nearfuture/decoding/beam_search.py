@@ -82,7 +82,8 @@ class BeamSearch:
     committed with the frame from which on every hypothesis begins with it.
 
     Frames in which the blank has `prune_probability` are skipped, but for its own probability.
-    Of equal scores the hypothesis that was better before comes first, then the lower symbol.
+    Of equal scores a text that stays as it was comes first, then what extends the hypothesis that
+    was better before, then the lower symbol.
 
     Args:
         width: hypotheses that are kept, at least 1.

@@ -19,7 +19,7 @@ from nearfuture.audio import read
 from nearfuture.error import NearfutureError
 from nearfuture.lab import PAGES, copy
 from nearfuture.lab.page import Page
-from nearfuture.lab.race import PEOPLE
+from nearfuture.lab.recordings import PEOPLE
 from nearfuture.runtime import load
 from tests.lab.served_lab import CHROMIUM, chromium
 from tests.lab.test_browser import TOUCHES, slide, tab

@@ -18,8 +18,8 @@ from playwright.sync_api import Page as Tab
 
 from nearfuture.cli import app
 from nearfuture.lab.live import LIMITS
-from nearfuture.lab.race import PEOPLE
 from nearfuture.lab.recording import as_wav
+from nearfuture.lab.recordings import PEOPLE
 from nearfuture.runtime import StreamConfig
 from nearfuture.serving.protocols import stream
 from tests.lab.served_lab import CHROMIUM, chromium, served

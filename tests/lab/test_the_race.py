@@ -7,7 +7,7 @@ import pytest
 
 from nearfuture import load
 from nearfuture.audio import resample
-from nearfuture.lab import race
+from nearfuture.lab import race, recordings
 from nearfuture.lab.pages import the_race
 from nearfuture.lab.recording import as_wav
 
@@ -66,7 +66,7 @@ def test_recordings_are_cut_between_words() -> None:
 
 
 def test_a_recording_of_ones_own_is_not_judged() -> None:
-    own = (race.PEOPLE / "nicolas-66327.flac").read_bytes()
+    own = (recordings.PEOPLE / "nicolas-66327.flac").read_bytes()
     sound, *found = the_race.run(body=own)
     assert sound["own"]
     assert [word["text"] for word in sound["words"]] == ["six", "six", "three", "two", "seven"]

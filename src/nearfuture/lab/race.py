@@ -9,7 +9,6 @@ Shapes: `n` samples.
 
 from __future__ import annotations
 
-import csv
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,16 +21,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nearfuture.lab.page import PACKAGE
 from nearfuture.lab.recording import decode
+from nearfuture.lab.recordings import STREAMING, TWIN, audio, recordings
 from nearfuture.text import edit_alignment, word_errors
 
 if TYPE_CHECKING:
     from nearfuture.runtime import Model
 
 RECORDINGS = 6
-PEOPLE = PACKAGE / "assets" / "samples" / "people"
-STREAMING, TWIN = "digits", "digits-bidirectional"
 
 _BLOCKS_S = 100  # so many a second: sound comes in pieces of 10 ms
 
@@ -106,12 +103,9 @@ def one_clip(number: int) -> Clip:
     >>> one_clip(1).text, one_clip(1).rate, round(one_clip(1).ms)
     ('seven five four two three', 8000, 4330)
     """
-    from nearfuture.audio import read
-
-    with (PEOPLE / "manifest.tsv").open(encoding="utf-8", newline="") as file:
-        row = list(csv.DictReader(file, delimiter="\t"))[number - 1]
-    audio = read(PEOPLE / row["path"])
-    return Clip(audio.samples, audio.rate, row["transcript"])
+    recording = recordings()[number - 1]  # people come first
+    sound = audio(recording)
+    return Clip(sound.samples, sound.rate, recording.text)
 
 
 def clip(count: int) -> Clip:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from nearfuture.runtime import Manifest, Model
 
 SAMPLES = PACKAGE / "assets" / "samples"
+PEOPLE = SAMPLES / "people"
 STREAMING, TWIN = "digits", "digits-bidirectional"
 
 LogProbs = NDArray[np.float32]
@@ -55,7 +56,7 @@ def recordings() -> tuple[Recording, ...]:
     [6, 8]
     """
     found = []
-    for folder, column in ((SAMPLES / "people", "speaker"), (SAMPLES, "voice")):
+    for folder, column in ((PEOPLE, "speaker"), (SAMPLES, "voice")):
         with (folder / "manifest.tsv").open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file, delimiter="\t"):
                 path = folder / row["path"]

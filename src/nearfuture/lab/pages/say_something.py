@@ -2,7 +2,7 @@
 
 >>> from nearfuture import load
 >>> from nearfuture.audio import read
->>> from nearfuture.lab.race import PEOPLE
+>>> from nearfuture.lab.recordings import PEOPLE
 >>> audio = read(PEOPLE / "george-75423.flac")
 >>> print([latency.worst_ms for latency in load("digits").budgets.values()])
 [55.0, 215.0, 375.0, 815.0]

@@ -2,7 +2,7 @@
 
 >>> from nearfuture import load
 >>> from nearfuture.audio import read
->>> from nearfuture.lab.race import PEOPLE
+>>> from nearfuture.lab.recordings import PEOPLE
 >>> audio = read(PEOPLE / "jackson-09256.flac")
 >>> for budget_ms in (100, 400):
 ...     model = load("digits", budget_ms=budget_ms)

@@ -2,7 +2,7 @@
 
 >>> from nearfuture import load
 >>> from nearfuture.audio import read
->>> from nearfuture.lab.race import PEOPLE
+>>> from nearfuture.lab.recordings import PEOPLE
 >>> audio = read(PEOPLE / "george-75423.flac")
 >>> stream = load("digits", budget_ms=400).stream(audio.rate)
 >>> events = [*stream.accept(audio.samples), stream.finish()]

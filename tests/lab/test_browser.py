@@ -150,7 +150,7 @@ def touch_concat_or_sum(page: Tab) -> None:
     page.locator(".choice").nth(1).locator("input").nth(1).check(force=True)  # shared W
     expect(times.nth(0)).to_have_text("× 1.94")
     expect(times.nth(6)).to_have_text("× 1.5")
-    expect(page.locator(".numbers .chosen td").last).to_have_text("× 1.54")
+    expect(page.locator(".numbers .chosen td").last).to_have_text("× 1.536")
     slide(page, "layers", 2)
     expect(times).to_have_count(2)
 

@@ -7,8 +7,11 @@ export class Text {
 
   constructor(texts, language) {
     this.#texts = texts;
-    this.#numbers = (digits) =>
-      new Intl.NumberFormat(language, { maximumFractionDigits: digits });
+    this.#numbers = (digits, least) =>
+      new Intl.NumberFormat(language, {
+        minimumFractionDigits: least,
+        maximumFractionDigits: digits,
+      });
     this.#plural = new Intl.PluralRules(language);
     this.t = this.t.bind(this);
     this.number = this.number.bind(this);
@@ -29,7 +32,8 @@ export class Text {
     return key in this.#texts;
   }
 
-  number(value, digits = 0) {
-    return this.#numbers(digits).format(value);
+  // Of `digits` decimals `least` are shown even when they are 0: 1.0 beside 0.9.
+  number(value, digits = 0, least = 0) {
+    return this.#numbers(digits, least).format(value);
   }
 }

@@ -116,12 +116,13 @@ function paint({ shades, hop_ms: hop, centre_ms: centre }, width, ms) {
 }
 
 function drawMeasured({ t, number }, { results, commit, processor, command }) {
+  const rate = (value) => number(value, 1, 1);
   const rows = results.map(({ model, wer, wer_low: low, wer_high: high }) => {
     const tau = model.match(/τ = (\d+)/)?.[1];
     const name = tau ? "trained" : model === "both directions" ? "twin" : "alone";
     return {
       name: t(`lane-${name}`, { tau }),
-      value: t("wer", { rate: number(wer, 1), low: number(low, 1), high: number(high, 1) }),
+      value: t("wer", { rate: rate(wer), low: rate(low), high: rate(high) }),
       parts: [{ size: wer, tone: `flat ${TONES[name]}` }],
     };
   });

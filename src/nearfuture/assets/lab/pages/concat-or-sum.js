@@ -34,7 +34,7 @@ export async function show(lab) {
 
   const readout = html("p", { class: "readout", "aria-live": "polite" });
   const layers = html("div", {});
-  const designs = html("div", { class: "wide" });
+  const designs = html("div", { class: "wide", tabindex: 0, role: "group", "aria-label": t("by-design") });
   drawing.append(readout, html("h2", {}, t("by-layer")), layers, legend(t), html("h2", {}, t("by-design")), designs);
 
   const draw = (found) => {
@@ -54,7 +54,7 @@ export async function show(lab) {
 
 function said({ t, number }, found) {
   const times = found.designs[found.chosen].times;
-  return { design: t(`design-${found.chosen}`), times: number(times, 2) };
+  return { design: t(`design-${found.chosen}`), times: number(times, 3) };
 }
 
 function layerBars({ t, number }, found) {
@@ -95,7 +95,7 @@ function designTable({ t, number }, found) {
       html("th", { scope: "row" }, name),
       html("td", {}, number(cost.parameters)),
       html("td", {}, number(cost.flops_per_second / 1e6, cost.flops_per_second < 1e8 ? 2 : 0)),
-      html("td", {}, `× ${number(times, 2)}`),
+      html("td", {}, `× ${number(times, 3)}`),
     );
   const head = ["design", "weights", "operations", "times"].map((key) =>
     html("th", { scope: "col" }, t(`column-${key}`)),

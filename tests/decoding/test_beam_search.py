@@ -219,6 +219,31 @@ def test_an_endpoint_commits_the_best_text_and_the_stream_goes_on() -> None:
     assert (only.tokens, only.log_prob) == ((), best.log_prob)
 
 
+@law
+@given(st.integers(0, 10**6), st.integers(1, 3))
+def test_an_endpoint_commits_what_is_best_as_a_sentence(seed: int, T: int) -> None:
+    """As `hypotheses` says of a stream that ends here; the words behind it begin another one."""
+    log_probs = random_log_probs(seed, 2 * T, 4)
+    beam = BeamSearch(**EXACT, fusion=fusion(alpha=2.0))
+    _, state = whole(beam, log_probs[:T])
+    best = beam.hypotheses(state, ended=True)[0]
+    committed, after = beam.commit(state)
+    assert tuple(committed) == best.tokens
+    (only,) = beam.hypotheses(after)
+    assert only.score == best.score
+    # What the next sentence adds does not depend on how this one ended.
+    spelled = dict[tuple[int, ...], float]()
+    more, end = beam.step(log_probs[T:], after)
+    for hypothesis in beam.hypotheses(end, ended=True):
+        text = tuple(token.index for token in (*more, *hypothesis.tokens))
+        spelled[text] = hypothesis.score - hypothesis.log_prob - (best.score - best.log_prob)
+    model = fusion(alpha=2.0)
+    for text, bonus in spelled.items():
+        words = VOCABULARY.decode(text).split()
+        expected = model.alpha * model.model.sentence(words) + model.beta * len(words)
+        assert bonus == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
 def test_a_beam_of_nothing_is_refused() -> None:
     with refuses("out_of_range", "width", 0):
         BeamSearch(width=0)

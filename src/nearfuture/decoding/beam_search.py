@@ -174,15 +174,21 @@ class BeamSearch:
         found = []
         for prefix in state.prefixes:
             log_prob = _add(prefix.blank, prefix.symbol)
-            score = log_prob + self._bonus(prefix, ended=ended)
-            found.append(BeamHypothesis(prefix.tokens, log_prob, score))
+            found.append(BeamHypothesis(prefix.tokens, log_prob, self._score(prefix, ended=ended)))
         return tuple(sorted(found, key=lambda hypothesis: -hypothesis.score))  # stable
 
     def commit(self, state: BeamState) -> tuple[list[Token], BeamState]:
-        """Commit the best hypothesis, as at an endpoint, and drop the others."""
-        best = state.prefixes[0]
-        kept = best._replace(symbols=(), tokens=())
+        """Commit the best hypothesis, as at an endpoint, and drop the others.
+
+        A language model scores the last word and the end of the sentence; behind it another begins.
+        """
+        best = max(state.prefixes, key=lambda prefix: self._score(prefix, ended=True))
+        history = self.fusion.start(self._bonus(best, ended=True)) if self.fusion else _NO_WORDS
+        kept = best._replace(symbols=(), tokens=(), history=history)
         return list(best.tokens), BeamState(state.frames, (kept,))
+
+    def _score(self, prefix: _Prefix, *, ended: bool) -> float:
+        return _add(prefix.blank, prefix.symbol) + self._bonus(prefix, ended=ended)
 
     def _bonus(self, prefix: _Prefix, *, ended: bool) -> float:
         if self.fusion is None:

@@ -48,9 +48,9 @@ class LanguageModelFusion:
         symbols = self.vocabulary.symbols
         return 1 + symbols.index(" ") if " " in symbols else -1
 
-    def start(self) -> WordHistory:
-        """Return the history at the beginning of a sentence."""
-        return WordHistory(context=self.model.start())
+    def start(self, bonus: float = 0.0) -> WordHistory:
+        """Return the history at the beginning of a sentence, behind others that added a bonus."""
+        return WordHistory(context=self.model.start(), bonus=bonus)
 
     def spell(self, history: WordHistory, index: int) -> WordHistory:
         """Return the history with one more character of a word."""

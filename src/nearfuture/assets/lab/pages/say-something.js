@@ -94,6 +94,7 @@ export async function show(lab) {
     [source, opened] = [sound, open];
     stop.disabled = false;
     captions.clear();
+    facts.replaceChildren(); // those of the stream before
     scope.clear();
     begin(sound, mine);
   }
@@ -126,7 +127,9 @@ export async function show(lab) {
         },
         frames: (frames) => scope.accept(frames),
         end: () => {
-          if (mine === turn) status.textContent = t("ended");
+          if (mine !== turn) return;
+          scope.show(now(), now()); // all of it is settled
+          status.textContent = t("ended");
         },
         error: (error) =>
           lab.attempt(() => {

@@ -101,7 +101,11 @@ export async function show(lab) {
     if (!changed.some((key) => MODEL.includes(key))) return point();
     lab.touched();
     lab.attempt(async () => {
-      const answer = await ask();
+      if (state.get("own")) readout.textContent = t("measuring"); // torch may have to start first
+      const answer = await ask().catch((error) => {
+        point();
+        throw error;
+      });
       if (answer === null) return;
       found = answer;
       draw();

@@ -165,6 +165,7 @@ def test_a_budget_that_nobody_can_keep_is_refused(
     press(page, start)
     expect(page.locator("#trouble")).to_contain_text(said)
     expect(page.locator("#trouble")).to_contain_text("55 ms")
+    expect(page.locator("#seen")).to_be_hidden()  # nothing has been seen
 
 
 def test_a_page_without_a_secure_context_says_why(page: Tab, lab: str) -> None:

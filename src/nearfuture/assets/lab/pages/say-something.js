@@ -81,7 +81,6 @@ export async function show(lab) {
     end();
     live?.close();
     live = null;
-    lab.touched();
     status.textContent = t("opening");
     let sound;
     try {
@@ -120,6 +119,7 @@ export async function show(lab) {
           speak();
         },
         update: (message) => {
+          if (message.committed) lab.touched(); // before, nothing has been seen
           captions.update(message, performance.now() - began, scope);
           settled = Math.max(0, message.audio_ms - captions.promise.worst_ms);
           scope.show(now(), settled);
@@ -159,7 +159,6 @@ export async function show(lab) {
 
   // Another budget is another stream of the same sound, from its beginning.
   state.onChange((changed) => {
-    lab.touched();
     const again = changed.includes("recording") && opened === bundled;
     if (opened && (changed.includes("budget") || again)) lab.attempt(() => listen(opened));
   });

@@ -40,6 +40,9 @@ export async function show(lab) {
     if (field.value !== text) field.value = text;
     if (text) state.set({ text, swap: 0, frame: Math.min(state.get("frame"), text.length) });
   });
+  field.addEventListener("change", () => {
+    if (!field.value) field.value = state.get("text"); // the field and the figure show one text
+  });
   const name = html("label", { class: "name", for: "control-text" }, t("text"));
   document.getElementById("controls").append(html("div", { class: "control" }, name, field));
   controls.button(t("swap"), () => {

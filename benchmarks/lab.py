@@ -89,7 +89,7 @@ def starts(count: int) -> dict[str, list[float]] | None:
 def cpu_s(pid: int) -> float:
     """The processor time of a process so far, in seconds; NaN where the system has no /proc."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except OSError:
         return float("nan")
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -25,7 +25,7 @@ def eight_bits(weight: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[n
     """Whole numbers of the same shape, and the scale of each row along the last axis but one.
 
     >>> q, scale = eight_bits(np.array([[0.5, -1.27], [0.0, 0.0]], np.float32))
-    >>> q.tolist(), scale.round(4).tolist()
+    >>> q.tolist(), [round(float(s), 4) for s in scale]
     ([[50, -127], [0, 0]], [0.01, 1.0])
     """
     axis = weight.ndim - 2

@@ -148,6 +148,9 @@ def test_the_server_says_when_it_is_full(client: TestClient) -> None:
             socket.send_text(hello)
             assert socket.receive_json()["type"] == "ready"
         error = said(client, 8000, np.zeros(8, np.float32))[-1]
+        for socket in (first, second):
+            socket.send_text('{"type": "finish"}')
+            assert socket.receive_json()["ended"]
     assert (error["type"], error["code"]) == ("error", "busy")
 
 

@@ -92,7 +92,7 @@ class FrameStream:
 
     >>> stream = FrameStream(rate=8000, budget_ms=100)
     >>> found = stream.accept(np.zeros(8000, np.float32))
-    >>> found["bands"].shape, found["probabilities"].shape, found["probabilities"].max()
+    >>> found["bands"].shape, found["probabilities"].shape, int(found["probabilities"].max())
     ((98, 40), (24, 17), 255)
     """
 

@@ -1,6 +1,7 @@
 """JUnit, SARIF and annotations: valid, complete, and at the line where a finding enters."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonS
 from nearfuture import audit
 from nearfuture.audit import Report, render
 from nearfuture.audit.source import defined_at, place
+from nearfuture.testing import _file_name
 from tests.audit.reports import NORM, PLAIN, REPORTS
 from tests.errors import refuses
 
@@ -106,6 +108,56 @@ def test_an_annotation_is_one_line_at_its_place() -> None:
     (line,) = render.github_annotations(replace(LEAK, findings=(hostile,)))
     assert "\n" not in line
     assert line.endswith("50 %25%0Aof it")
+
+
+HOSTILE = "::add-mask::a\n::error::b\x1b[2J\x07##[group]\ud800]]></x>\u202e"
+
+
+def hostile() -> Report:
+    """A model that chooses its names, as a graph does."""
+    culprit = replace(NORM, where=HOSTILE, what=HOSTILE, operation=HOSTILE, source=None)
+    finding = replace(LEAK.findings[0], message=f"{HOSTILE} {'x' * 50} {HOSTILE}", culprit=culprit)
+    return replace(LEAK, model=HOSTILE, findings=(finding,), source=None)
+
+
+def test_names_of_a_model_command_no_terminal_and_no_server(folder: Path) -> None:
+    shown = render.text(hostile())
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]", shown)
+    assert not re.search(r"^\s*::", shown, re.MULTILINE)
+    assert "##[" not in shown
+    assert "error::b" in shown
+    (annotation,) = render.github_annotations(hostile())
+    assert len(annotation.splitlines()) == 1
+
+
+def test_names_of_a_model_break_no_format(folder: Path) -> None:
+    for suffix in (".html", ".json", ".xml", ".sarif"):
+        render.save(hostile(), folder / f"report{suffix}")
+    (suite,) = ElementTree.parse(folder / "report.xml").getroot()
+    assert suite[1].attrib["name"].startswith("normalisation at ::add-mask::a")
+    log = json.loads((folder / "report.sarif").read_text(encoding="utf-8"))
+    assert HOSTILE in log["runs"][0]["results"][0]["message"]["text"]
+    assert json.loads((folder / "report.json").read_text(encoding="utf-8"))["model"] == HOSTILE
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert "</x>" not in page
+
+
+@pytest.mark.parametrize("source", ["../model.py:3", "/etc/passwd:3", "model.py", "model.py:x"])
+def test_a_place_outside_of_the_project_is_none(folder: Path, source: str) -> None:
+    (folder / "inner").mkdir()
+    finding = replace(LEAK.findings[0], culprit=replace(NORM, source=source))
+    report = replace(LEAK, findings=(finding,), source=None)
+    (result,) = log_of(report)["runs"][0]["results"]
+    assert "physicalLocation" not in result["locations"][0]
+
+
+def test_a_test_with_any_name_has_files_of_its_own() -> None:
+    names = ["t.py::test[a b]-1", "t.py::test[a_b]-1", f"t.py::test[{'가' * 300}]-1"]
+    names += [f"t.py::test[{'가' * 301}]-1", "t.py::test-1"]
+    files = [_file_name(name) for name in names]
+    assert len(set(files)) == len(names)
+    assert all(len(file.encode()) < 240 and "/" not in file for file in files)
+    assert files[-1] == "t.py_test-1"
 
 
 @pytest.mark.parametrize(

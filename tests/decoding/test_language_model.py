@@ -100,3 +100,38 @@ def test_what_cannot_be_counted_is_refused() -> None:
         NGramCounts().add(["a", "</s>"])
     with refuses("invalid", "words"):
         list(NGramCounts().arpa())
+
+
+ONE = ["\\data\\", "ngram 1=2", "\\1-grams:", "-0.5 hi", "-0.7 ho", "\\end\\"]
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "said"),
+    [
+        (1, "ngram 1=3", "announces 3 1-grams and has 2"),
+        (1, "ngram 1=9999999999999999999999", "announces 99999999999999999999 1-grams"),
+        (1, "ngram 2=7", "announces 7 2-grams and has 0"),
+        (3, "nan hi", "line 4"),
+        (3, "inf hi", "line 4"),
+        (3, "0.5 hi", "line 4"),
+        (3, "-0.5 hi nan", "line 4"),
+        (4, "-0.7 hi", "a word twice"),
+    ],
+)
+def test_counts_and_probabilities_that_cannot_be_are_refused(
+    line: int, other: str, said: str
+) -> None:
+    assert NGramModel.read_arpa(ONE).order == 1
+    with refuses("damaged", None, said):
+        NGramModel.read_arpa([*ONE[:line], other, *ONE[line + 1 :]])
+
+
+def test_an_impossible_word_is_as_good_as_never_predicted() -> None:
+    model = NGramModel.read_arpa([*ONE[:3], "-inf hi -inf", *ONE[4:]])
+    assert model.score((), "hi")[0] == pytest.approx(-99 * math.log(10))
+
+
+def test_more_orders_than_anybody_has_are_refused() -> None:
+    sections = (f"\\{order}-grams:" for order in itertools.count(2))
+    with refuses("too_large", None, 16):
+        NGramModel.read_arpa(itertools.chain(["\\1-grams:", "-0.5 hi"], sections))

@@ -1,15 +1,19 @@
 """The lab's server: who may ask, what a browser may load, and how an endpoint refuses."""
 
 import asyncio
+import json
 import threading
+import time
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal, get_args
 
 import pytest
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from nearfuture.error import NearfutureError
-from nearfuture.lab import PAGES, create_app
+from nearfuture.lab import PAGES, app, create_app
+from nearfuture.lab.app import _Lab
 from nearfuture.lab.endpoint import Between, Text, call, parameters
 from nearfuture.lab.page import ASSETS, Media, Page
 from nearfuture.lab.pages import who_looks_at_whom
@@ -51,6 +55,68 @@ def test_a_host_that_is_not_this_machine_is_refused(client: TestClient) -> None:
     assert client.get("/", headers={"Host": "evil.example"}).status_code == 403
     assert client.get("/", headers={"Origin": "http://evil.example"}).status_code == 403
     assert client.get("/", headers={"Host": "localhost:8010"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "site", "mode", "status"),
+    [
+        ("/api/front/shapes", "cross-site", "no-cors", 403),  # <img src=…> of a foreign page
+        ("/api/front/shapes", "same-site", "no-cors", 403),  # of another port of this machine
+        ("/api/front/shapes", "cross-site", "navigate", 403),
+        ("/api/front/shapes", "same-origin", "cors", 200),
+        ("/assets/js/main.js", "cross-site", "no-cors", 403),
+        ("/?lang=en", "cross-site", "navigate", 200),  # a link
+        ("/?lang=en", "none", "navigate", 200),  # the address bar
+    ],
+)
+def test_a_foreign_page_may_link_to_the_lab_and_compute_nothing(
+    client: TestClient, path: str, site: str, mode: str, status: int
+) -> None:
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode}
+    assert client.get(path, headers=headers).status_code == status
+
+
+def test_few_answers_are_streamed_at_once() -> None:
+    """A hundred trainings would each keep a model, and share one thread."""
+
+    def lines() -> Iterator[int]:
+        yield from range(3)
+
+    async def main() -> list[list[str]]:
+        lab = _Lab([], None)
+        streams = [lab._lines(lines()) for _ in range(6)]
+        first = [await anext(stream) for stream in streams]
+        rest = [[line async for line in stream] for stream in streams]
+        again = await anext(lab._lines(lines()))
+        return [first, *rest, [again]]
+
+    first, *rest, again = asyncio.run(main())
+    assert first[:4] == ["0\n"] * 4
+    assert [json.loads(line)["error"]["key"] for line in first[4:]] == ["code-busy"] * 2
+    assert rest == [["1\n", "2\n"]] * 4 + [[]] * 2
+    assert again == ["0\n"]
+
+
+def test_few_bodies_are_read_at_once_and_none_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_BODY_S", 0.2)
+
+    async def main() -> tuple[list[str], float]:
+        lab = _Lab([], None)
+
+        async def nothing() -> Any:
+            await asyncio.sleep(60)
+
+        def request() -> Request:
+            return Request({"type": "http", "method": "POST", "headers": []}, nothing)
+
+        began = time.perf_counter()
+        bodies = [lab._body(request()) for _ in range(20)]
+        errors = await asyncio.gather(*bodies, return_exceptions=True)
+        return [getattr(error, "code", "") for error in errors], time.perf_counter() - began
+
+    codes, took_s = asyncio.run(main())
+    assert codes == ["idle"] * 8 + ["busy"] * 12
+    assert took_s < 10
 
 
 def test_what_does_not_exist_is_not_found(client: TestClient) -> None:

@@ -3,6 +3,7 @@
 import io
 import json
 import math
+import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,6 +152,53 @@ def test_an_older_copy_is_replaced_as_a_whole(tmp_path: Path) -> None:
     assert not (folder / "en" / "gone.html").exists()
     assert 'data-opens="ko"' in (folder / "index.html").read_text(encoding="utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["lab"]
+
+
+def test_what_is_no_copy_is_not_lost_with_one(tmp_path: Path) -> None:
+    copy.export(tmp_path, pages=[TINY])
+    (tmp_path / ".git").mkdir()
+    with refuses("conflict", "export", ".git"):
+        copy.export(tmp_path, pages=[TINY])
+    assert (tmp_path / ".git").is_dir()
+    assert (tmp_path / "index.html").is_file()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links are for administrators there")
+def test_a_link_goes_on_leading_to_the_copy(tmp_path: Path) -> None:
+    link, folder = tmp_path / "link", tmp_path / "elsewhere" / "lab"
+    link.symlink_to(folder)
+    for language in LANGUAGES:  # first it leads nowhere
+        copy.export(link, pages=[TINY], language=language)
+        assert link.is_symlink()
+        assert f'data-opens="{language}"' in (folder / "index.html").read_text(encoding="utf-8")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["elsewhere", "link"]
+    assert [each.name for each in folder.parent.iterdir()] == ["lab"]
+
+
+def test_a_copy_that_cannot_take_its_place_leaves_the_older_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "lab"
+    copy.export(folder, pages=[TINY], language="ko")
+    rename, names = Path.rename, list[str]()
+
+    def interrupted(self: Path, target: Path) -> Path:
+        names.append(self.name)
+        if len(names) == 2:
+            raise KeyboardInterrupt
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        copy.export(folder, pages=[TINY], language="en")
+    assert 'data-opens="ko"' in (folder / "index.html").read_text(encoding="utf-8")
+    assert [each.name for each in tmp_path.iterdir()] == ["lab"]
+
+
+def test_a_package_without_an_end_is_not_read_to_it() -> None:
+    if Path("/dev/zero").exists():
+        with refuses("damaged", "onnxruntime_web"):
+            onnxruntime_web(Path("/dev/zero"))
 
 
 def test_an_interrupted_copy_leaves_nothing(tmp_path: Path) -> None:

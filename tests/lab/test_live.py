@@ -138,6 +138,42 @@ def test_any_cut_of_the_sound_gives_the_same_frames() -> None:
         assert (cut == whole[name]).all()
 
 
+def frames_error(client: TestClient, *messages: bytes) -> dict[str, Any]:
+    with client.websocket_connect("/live/frames?rate=8000") as socket:
+        while True:
+            answer: dict[str, Any] = socket.receive_json()
+            if "error" in answer:
+                return answer["error"]
+            if messages:
+                first, *messages = messages
+                socket.send_bytes(first)
+
+
+def test_frames_are_as_few_as_streams(client: TestClient) -> None:
+    for _ in range(2):  # places come back
+        with (
+            client.websocket_connect("/live/frames?rate=8000") as first,
+            client.websocket_connect("/live/frames?rate=8000") as second,
+        ):
+            assert [each.receive_json()["tau"] for each in (first, second)] == [8, 8]
+            assert frames_error(client)["code"] == "busy"
+
+
+def test_frames_end_where_nothing_comes_and_where_too_much_has() -> None:
+    limits = dataclasses.replace(LIMITS, idle_s=0.2, max_stream_s=2.0)
+    app = create_app(live=LiveServer(limits))
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        assert frames_error(client)["code"] == "idle"
+        second = np.zeros(8000, "<f4").tobytes()
+        assert frames_error(client, second, second, second)["code"] == "too_long"
+
+
+def test_samples_that_are_none_are_refused(client: TestClient) -> None:
+    nan = np.full(800, np.nan, "<f4").tobytes()
+    assert frames_error(client, nan)["code"] == "invalid"
+    assert frames_error(client, b"abc")["code"] == "damaged"
+
+
 def test_the_server_says_when_it_is_full(client: TestClient) -> None:
     hello = '{"type": "hello", "rate": 8000}'
     with (

@@ -122,12 +122,14 @@ class Automaton:
         words: set[str] = set()
         seen: set[tuple[int, str]] = set()
         waiting = [(state, "") for state in sorted(begins)]
+        characters = 0
         while waiting:
             state, begun = waiting.pop()
             if (state, begun) in seen:
                 continue
             seen.add((state, begun))
-            if len(seen) > 10 * limit or len(words) > limit:
+            characters += len(begun)
+            if characters > 100 * limit or len(seen) > 10 * limit or len(words) > limit:
                 raise NearfutureError(f"the texts have more than {limit:,} words", code="too_large")
             if begun and (self.final[state] or " " in self.arcs[state]):
                 words.add(begun)

@@ -19,6 +19,9 @@ from nearfuture.error import NearfutureError
 
 BEGIN, END, UNKNOWN = "<s>", "</s>", "<unk>"
 _NATURAL = math.log(10.0)
+_MOST_ORDERS = 16
+_ROUNDED = 1e-4  # above 0, of a probability of 1
+_NEVER = -99.0  # as files say that it is never predicted; some write -inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +132,8 @@ class NGramModel:
                 f"{name} has no 1-grams: it is no ARPA language model", code="damaged"
             )
         words = {gram[0]: number for number, (gram, _, _) in enumerate(sorted(grams[0]))}
+        if len(words) < len(grams[0]):
+            raise NearfutureError(f"{name} has a word twice among its 1-grams", code="damaged")
         keys, log_probs, backoffs = [], [], []
         places: dict[tuple[str, ...], int] = {(): 0}
         for number, section in enumerate(grams, start=1):
@@ -156,14 +161,25 @@ _Row = tuple[tuple[str, ...], float, float]
 def _sections(lines: Iterable[str], name: str) -> Iterator[list[_Row]]:
     """Yield the n-grams of each order: words, log10 p, log10 b."""
     order, rows = 0, list[_Row]()
+    announced: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if text == "\\end\\" or (text.startswith("\\") and text.endswith("-grams:")):
             if order:
+                count = announced.pop(str(order), str(len(rows)))
+                if count != str(len(rows)):
+                    raise _not_whole(name, order, count, len(rows))
                 yield rows
             if text == "\\end\\":
+                for length, count in announced.items():
+                    if count != "0":
+                        raise _not_whole(name, length, count, 0)
                 return
             order, rows = order + 1, []
+            if order > _MOST_ORDERS:
+                raise NearfutureError(
+                    f"{name} has n-grams of more than {_MOST_ORDERS} words", code="too_large"
+                )
             if text != f"\\{order}-grams:":
                 raise NearfutureError(
                     f"line {number} of {name} is {text!r}, where \\{order}-grams: was expected",
@@ -173,16 +189,30 @@ def _sections(lines: Iterable[str], name: str) -> Iterator[list[_Row]]:
             log_prob, *rest = text.split()
             try:
                 extra = float(rest[order]) if len(rest) > order else 0.0
-                if len(rest) not in (order, order + 1):
+                value = max(float(log_prob), _NEVER)
+                certain = value <= _ROUNDED
+                if len(rest) not in (order, order + 1) or not certain or math.isnan(extra):
                     raise ValueError
-                rows.append((tuple(rest[:order]), float(log_prob), extra))
+                if abs(extra) > -_NEVER:  # a history that cannot be
+                    extra = math.copysign(_NEVER, extra)
+                rows.append((tuple(rest[:order]), min(value, 0.0), extra))
             except ValueError:
                 raise NearfutureError(
-                    f"line {number} of {name} is {text!r}: a logarithm, {order} words and maybe a "
-                    f"back-off weight were expected",
+                    f"line {number} of {name} is {text[:200]!r}: the logarithm of a probability, "
+                    f"{order} words and maybe a back-off weight were expected",
                     code="damaged",
                 ) from None
+        elif not order and text.startswith("ngram "):
+            length, _, count = text.removeprefix("ngram ").partition("=")
+            announced[length.strip()] = count.strip()
     raise NearfutureError(
         f"{name} does not end with \\end\\: it is no ARPA language model, or was cut off",
+        code="damaged",
+    )
+
+
+def _not_whole(name: str, order: int | str, count: str, found: int) -> NearfutureError:
+    return NearfutureError(
+        f"{name} announces {count[:20]} {order}-grams and has {found}: the file is not whole",
         code="damaged",
     )

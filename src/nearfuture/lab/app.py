@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from nearfuture.error import NearfutureError
 from nearfuture.lab.endpoint import call
 from nearfuture.lab.frame import render
-from nearfuture.lab.live import LiveServer, frames
+from nearfuture.lab.live import FrameStreams, LiveServer
 from nearfuture.lab.page import ASSETS, PACKAGE, Media, Page, as_json
 from nearfuture.lab.pages import FRONT_PAGE, PAGES
 from nearfuture.lab.refusal import Refusal, fields
@@ -40,6 +40,9 @@ _FOREIGN = RequestError(
     "forbidden", "the lab is for its own pages on this machine: open it by the address it printed"
 )
 _LONGEST_BODY = 8 << 20
+_MOST_BODIES = 8  # at once; each is kept until it is whole
+_BODY_S = 30.0
+_MOST_STREAMED = 4  # answers line by line, such as a training: each has a model of its own
 _GONE = 499
 """Nobody reads it: the client has closed the connection (the number is nginx's)."""
 _HEADERS = [
@@ -71,7 +74,7 @@ def create_app(
             Mount("/assets", StaticFiles(directory=ASSETS)),
             Route("/api/{page}/{endpoint}", lab.api, methods=["GET", "POST"]),
             Route("/source/{path:path}", lab.source),
-            WebSocketRoute("/live/frames", frames),
+            WebSocketRoute("/live/frames", FrameStreams(live.limits).answer),
             Mount("/live", live),
             Route("/{page}", lab.page),
         ],
@@ -92,6 +95,7 @@ class _Lab:
         # One figure at a time: the audit keeps the state of a process's random generators.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="figure")
         self._turn = asyncio.Lock()
+        self._bodies = self._streamed = 0
 
     async def warm_up(self) -> None:
         """Load what figures need, while a browser loads the first page."""
@@ -111,7 +115,7 @@ class _Lab:
             raise Refusal(
                 "no-figure", f"the page {page.name} computes no {name}", code="not_found", name=name
             )
-        body = await _body(request)
+        body = await self._body(request)
         work = partial(call, page.endpoints[name], dict(request.query_params), body)
         async with self._turn:
             if await request.is_disconnected():  # a slider has been drawn further in the meantime
@@ -125,9 +129,30 @@ class _Lab:
 
     async def _lines(self, results: Iterator[Any]) -> AsyncIterator[str]:
         """Yield results as they come, a line of JSON each; nothing is computed for nobody."""
+        if self._streamed >= _MOST_STREAMED:
+            busy = NearfutureError(f"{self._streamed} figures are being computed", code="busy")
+            yield _error_line(busy)
+            return
         lines, loop = _lines(results), asyncio.get_running_loop()
-        while line := await loop.run_in_executor(self._worker, next, lines, None):
-            yield line
+        self._streamed += 1
+        try:
+            while line := await loop.run_in_executor(self._worker, next, lines, None):
+                yield line
+        finally:
+            self._streamed -= 1
+
+    async def _body(self, request: Request) -> bytes:
+        """Read what a request sends, up to a limit; not too many at once, and not for ever."""
+        if self._bodies >= _MOST_BODIES:
+            raise NearfutureError(f"{self._bodies} requests are being read", code="busy")
+        self._bodies += 1
+        try:
+            async with asyncio.timeout(_BODY_S):
+                return await _body(request)
+        except TimeoutError:
+            raise RequestError("idle", f"the request did not come in {_BODY_S:g} s") from None
+        finally:
+            self._bodies -= 1
 
     async def source(self, request: Request) -> Response:
         path = request.path_params["path"]
@@ -151,7 +176,12 @@ class _Lab:
 
 
 class _Guard:
-    """Refuses pages of other origins, and says in every answer what a browser may load."""
+    """Refuses pages of other origins, and says in every answer what a browser may load.
+
+    A picture or a script of a foreign page brings no origin, but it says where it comes from
+    (Fetch Metadata): it would read nothing, but a figure would be computed for it. Links lead here
+    from anywhere.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -168,8 +198,19 @@ class _Guard:
             await send(message)
 
         refusal = self._origins.refusal(HTTPConnection(scope))
+        if refusal is None and _is_embedded(scope):
+            refusal = _FOREIGN
         answer: ASGIApp = self._app if refusal is None else _FOREIGN.response()
         await answer(scope, receive, with_headers)
+
+
+def _is_embedded(scope: Scope) -> bool:
+    """Return whether another site's page asks, unless somebody has followed a link to a page."""
+    headers = HTTPConnection(scope).headers
+    if headers.get("sec-fetch-site") not in ("cross-site", "same-site"):  # another port is one site
+        return False
+    link = headers.get("sec-fetch-mode") == "navigate" and scope.get("method") == "GET"
+    return not link or scope["path"].startswith("/api/")
 
 
 def _load() -> None:
@@ -211,4 +252,8 @@ def _lines(results: Iterator[Any]) -> Iterator[str]:
         for result in results:
             yield json.dumps(as_json(result), ensure_ascii=False) + "\n"
     except NearfutureError as error:
-        yield json.dumps({"error": fields(error)}, ensure_ascii=False) + "\n"
+        yield _error_line(error)
+
+
+def _error_line(error: NearfutureError) -> str:
+    return json.dumps({"error": fields(error)}, ensure_ascii=False) + "\n"

@@ -11,12 +11,13 @@ Shapes: `n` samples, `T` frames, `V` symbols with the blank in front.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from nearfuture.error import NearfutureError
@@ -24,6 +25,7 @@ from nearfuture.lab.endpoint import Between, call
 from nearfuture.lab.page import as_json
 from nearfuture.lab.refusal import Refusal, fields
 from nearfuture.lab.spectrogram import Spectrogram
+from nearfuture.serving.errors import RequestError
 from nearfuture.serving.limits import ServerLimits
 
 if TYPE_CHECKING:
@@ -42,10 +44,13 @@ class LiveServer:
 
     Args:
         limits: of the server.
+
+    Attributes:
+        limits: of the server.
     """
 
     def __init__(self, limits: ServerLimits = LIMITS) -> None:
-        self._limits = limits
+        self.limits = limits
         self._starting = asyncio.Lock()
         self._dispatcher: Dispatcher | None = None
         self._app: ASGIApp | None = None
@@ -68,16 +73,74 @@ class LiveServer:
         from nearfuture.serving.service import Service
         from nearfuture.serving.settings import ServerSettings
 
-        return create_app(Service({MODEL: dispatcher}, ServerSettings(limits=self._limits)))
+        return create_app(Service({MODEL: dispatcher}, ServerSettings(limits=self.limits)))
 
     def _load(self) -> Dispatcher:
         from nearfuture.runtime import Bundle, Dispatcher
 
         return Dispatcher(
             Bundle.open(MODEL),
-            max_streams=self._limits.max_streams,
-            max_waiting_s=self._limits.max_waiting_s,
+            max_streams=self.limits.max_streams,
+            max_waiting_s=self.limits.max_waiting_s,
         )
+
+
+class FrameStreams:
+    """The websockets for frames of one lab, as few and as short as its streams of text.
+
+    Args:
+        limits: of the server beside them.
+    """
+
+    def __init__(self, limits: ServerLimits = LIMITS) -> None:
+        self._limits = limits
+        self._open = 0
+
+    async def answer(self, websocket: WebSocket) -> None:
+        """Answer each message of float32 samples with its frames; "finish" ends the stream."""
+        await websocket.accept()
+        try:
+            if self._open >= self._limits.max_streams:
+                raise NearfutureError(f"{self._open} streams are open", code="busy")
+            self._open += 1
+            try:
+                await self._listen(websocket)
+            finally:
+                self._open -= 1
+            await websocket.close()
+        except NearfutureError as error:
+            with suppress(WebSocketDisconnect, RuntimeError):  # it may have left in the meantime
+                await websocket.send_json({"error": fields(error)})
+                await websocket.close(RequestError.of(error).close_code)
+        except WebSocketDisconnect:
+            return
+
+    async def _listen(self, websocket: WebSocket) -> None:
+        arguments: Any = call(asked, dict(websocket.query_params))
+        stream = await asyncio.to_thread(FrameStream, *arguments)
+        await websocket.send_json(as_json(stream.scale))
+        left = arguments[0] * self._limits.max_stream_s
+        while (message := await self._message(websocket))["type"] == "websocket.receive":
+            data = message.get("bytes")
+            if data is None:
+                await websocket.send_json(as_json(await asyncio.to_thread(stream.finish)))
+                return
+            samples = _samples(data)
+            left -= len(samples)
+            if left < 0:
+                raise RequestError(
+                    "too_long", f"a stream has {self._limits.max_stream_s:g} s at most"
+                )
+            answer = await asyncio.to_thread(lambda: as_json(stream.accept(samples)))  # noqa: B023 - it is awaited
+            await websocket.send_json(answer)
+        raise WebSocketDisconnect
+
+    async def _message(self, websocket: WebSocket) -> Message:
+        try:
+            async with asyncio.timeout(self._limits.idle_s):
+                return await websocket.receive()
+        except TimeoutError:
+            raise RequestError("idle", f"nothing came for {self._limits.idle_s:g} s") from None
 
 
 class FrameStream:
@@ -141,30 +204,6 @@ class FrameStream:
 def asked(rate: Rate = 48_000, budget_ms: BudgetMs = 375.0) -> tuple[int, float]:
     """What a websocket for frames asks for, in its address."""
     return rate, budget_ms
-
-
-async def frames(websocket: WebSocket) -> None:
-    """Answer each message of float32 samples with its frames; the text "finish" ends the stream."""
-    await websocket.accept()
-    try:
-        arguments: Any = call(asked, dict(websocket.query_params))
-        stream = await asyncio.to_thread(FrameStream, *arguments)
-        await websocket.send_json(as_json(stream.scale))
-        while (message := await websocket.receive())["type"] == "websocket.receive":
-            data = message.get("bytes")
-            if data is None:
-                await websocket.send_json(as_json(await asyncio.to_thread(stream.finish)))
-                break
-            samples = await asyncio.to_thread(stream.accept, _samples(data))
-            await websocket.send_json(as_json(samples))
-        else:
-            return
-        await websocket.close()
-    except NearfutureError as error:
-        await websocket.send_json({"error": fields(error)})
-        await websocket.close(1008)
-    except WebSocketDisconnect:
-        return
 
 
 def _samples(data: bytes) -> NDArray[np.float32]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -60,22 +61,31 @@ def train(kind: Kind, text: TextLanguage, seed: int) -> Iterator[dict[str, Any]]
     yield {"offset": None if found is None else found.evidence["offset"], "steps": STEPS}
 
     held_out = guesses(kind, _cut(unseen, np.random.default_rng(1), 16, FRAMES), rng, size)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # layers of this size compute no faster on more
     optimizer = torch.optim.AdamW(model.parameters(), lr=_RATE, betas=(0.9, 0.99))
-    try:
-        for step in range(1, STEPS + 1):
-            for group in optimizer.param_groups:
-                group["lr"] = _rate(step)
-            x, targets, counted = guesses(kind, _cut(known, rng, ROWS, FRAMES), rng, size)
+    for step in range(1, STEPS + 1):
+        for group in optimizer.param_groups:
+            group["lr"] = _rate(step)
+        x, targets, counted = guesses(kind, _cut(known, rng, ROWS, FRAMES), rng, size)
+        with _one_thread():
             y = model.train()(torch.from_numpy(x))[torch.from_numpy(counted)]
             loss = F.cross_entropy(y, torch.from_numpy(targets[counted]))
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
-            if step % EVERY == 0 or step in (1, 3):
-                yield {"step": step, "train": loss.item(), **_score(model, *held_out)}
+        if step % EVERY == 0 or step in (1, 3):
+            yield {"step": step, "train": loss.item(), **_score(model, *held_out)}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Layers of this size compute no faster on more; between steps others may want them."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
     finally:
         torch.set_num_threads(threads)
 

@@ -7,14 +7,18 @@ import contextlib
 import logging
 import signal
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
 
 from nearfuture.lab.app import create_app
-from nearfuture.lab.live import LiveServer
+from nearfuture.lab.live import LIMITS, LiveServer
 from nearfuture.lab.texts import Language
+from nearfuture.serving.idle import IdleSockets
 from nearfuture.serving.listener import Address, Listener, bind
+from nearfuture.serving.transport import UvicornHttpProtocol, UvicornWebSocketProtocol
 
 HOST = "127.0.0.1"
 
@@ -58,13 +62,24 @@ class _Server(uvicorn.Server):
 
 
 def config(app: ASGIApp) -> uvicorn.Config:
-    """Return how uvicorn serves the lab: its websockets are those of nearfuture's own server."""
+    """Return how uvicorn serves the lab: by the protocols of nearfuture's own server.
+
+    So sockets that send no request, or take no answer, are closed, and messages have a limit.
+    """
+    protocol: Any = partial(
+        UvicornHttpProtocol,
+        idle=IdleSockets(LIMITS.max_idle_sockets, LIMITS.headers_s),
+        lingering=IdleSockets(LIMITS.max_idle_sockets, LIMITS.headers_s),
+    )
     return uvicorn.Config(
         app,
+        http=protocol,
         log_level="warning",
         lifespan="off",
         timeout_graceful_shutdown=1,
-        ws="nearfuture.serving.transport:UvicornWebSocketProtocol",
+        ws=UvicornWebSocketProtocol,
+        ws_max_size=LIMITS.max_message_bytes,
+        ws_ping_timeout=None,  # the answer comes behind sound that waits to be read
         ws_per_message_deflate=False,
     )
 

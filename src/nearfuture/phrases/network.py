@@ -21,7 +21,9 @@ from nearfuture.decoding import Automaton
 from nearfuture.error import NearfutureError
 
 _START, _WORD, _PENDING, _SPACE = range(4)  # what was written last
-_MOST_STATES = 5_000_000
+_MOST_STATES = 1_000_000
+_MOST_PLACES = 3_000_000
+"""Of all subsets together: templates of a few bytes can have 2^n of them."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,18 @@ class Network:
     arcs: list[list[tuple[str, int]]] = field(default_factory=lambda: [[]])
     jumps: list[list[tuple[int, tuple[Any] | None]]] = field(default_factory=lambda: [[]])
     ends: dict[int, int] = field(default_factory=dict)
+    _nodes: int = 0
+
+    def count_node(self) -> None:
+        """Count a part of a template: rules of rules that are empty add no state, and never end."""
+        self._nodes += 1
+        if self._nodes > _MOST_STATES:
+            raise _too_large()
 
     def add_state(self) -> int:
         """Add a state without arcs."""
         if len(self.arcs) >= _MOST_STATES:
-            raise NearfutureError(
-                f"the templates have more than {_MOST_STATES:,} characters when their rules are "
-                f"put in: use fewer, or shorter lists",
-                code="too_large",
-            )
+            raise _too_large()
         self.arcs.append([])
         self.jumps.append([])
         return len(self.arcs) - 1
@@ -105,26 +110,35 @@ class Network:
         """Return the automaton of all texts: lower-case words between single spaces.
 
         Raises:
-            NearfutureError: if it would have more than five million states.
+            NearfutureError: if it would have more than a million states, or takes as much to find.
         """
         return Automaton.minimal(*self._subsets()[:2])
 
     def clashes(self) -> list[tuple[str, int, int]]:
         """Return an example of each two numbers to which a same text belongs."""
         arcs, _, ends = self._subsets()
-        shortest = {0: ""}
+        before: dict[int, tuple[int, str]] = {0: (0, "")}  # on a shortest way to each state
         waiting = [0]
         for state in waiting:
             for character, to in arcs[state].items():
-                if to not in shortest:
-                    shortest[to] = shortest[state] + character
+                if to not in before:
+                    before[to] = state, character
                     waiting.append(to)
+
+        @cache
+        def shortest(state: int) -> str:
+            characters = []
+            while state:
+                state, character = before[state]
+                characters.append(character)
+            return "".join(reversed(characters))
+
         found: dict[tuple[int, int], str] = {}
         for state, numbers in sorted(ends.items()):
             first, *others = sorted(numbers)
             for other in others:
-                text = found.setdefault((first, other), shortest[state])
-                found[first, other] = min(text, shortest[state], key=len)
+                text = found.setdefault((first, other), shortest(state))
+                found[first, other] = min(text, shortest(state), key=len)
         return [(text, *pair) for pair, text in sorted(found.items())]
 
     def parse(self, text: str) -> Parse | None:
@@ -156,6 +170,17 @@ class Network:
 
     def _subsets(self) -> tuple[list[dict[str, int]], list[bool], dict[int, frozenset[int]]]:
         """Return the arcs of the automaton, its final states, and which numbers end in each."""
+        places = 0
+
+        def spend(count: int) -> None:
+            nonlocal places
+            places += count
+            if places > _MOST_PLACES:
+                raise NearfutureError(
+                    "the templates can be read in too many ways at once: use fewer parts that may "
+                    "be left out one behind another, or choices that begin alike",
+                    code="too_large",
+                )
 
         @cache
         def leaving(place: int) -> tuple[tuple[tuple[str, int], ...], frozenset[int]]:
@@ -179,6 +204,7 @@ class Network:
                     if there not in seen:
                         seen.add(there)
                         waiting.append(there)
+            spend(len(seen) + len(ways))
             return tuple(ways), frozenset(ends)
 
         first = frozenset([4 * self.start + _START])
@@ -194,6 +220,7 @@ class Network:
                 ends |= more
                 for character, to in ways:
                     targets.setdefault(character, set()).add(to)
+                spend(len(ways))
             row = {}
             for character in sorted(targets):
                 key = frozenset(targets[character])
@@ -211,6 +238,14 @@ class Network:
                     code="too_large",
                 )
         return arcs, final, all_ends
+
+
+def _too_large() -> NearfutureError:
+    return NearfutureError(
+        f"the templates have more than {_MOST_STATES:,} characters when their rules are put in: "
+        f"use fewer, or shorter lists",
+        code="too_large",
+    )
 
 
 def _spans(marks: Any, text: str) -> tuple[tuple[Any, int, int], ...]:

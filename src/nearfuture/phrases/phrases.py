@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from nearfuture.decoding import Automaton
 from nearfuture.error import NearfutureError
+from nearfuture.phrases.content import check_content, parse_yaml, read_text
 from nearfuture.phrases.network import Network
 from nearfuture.phrases.reading import TemplateReader, import_hassil
 from nearfuture.phrases.template import Node, node_arcs, sampled
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MOST_PROBLEMS = 5
 _LINES = "plain lines"  # what messages call them
+_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -112,28 +114,18 @@ class Phrases:
             MissingDependency: where hassil is not installed.
         """
         if all(str(path).endswith(".txt") for path in paths):
-            return cls.of_lines(line for path in paths for line in _read(path).splitlines())
+            return cls.of_lines(line for path in paths for line in read_text(path).splitlines())
         hassil = import_hassil()
-        import yaml
-
         merged: dict[str, Any] = {}
         for path in paths:
-            try:
-                content = yaml.safe_load(_read(path))
-            except yaml.YAMLError as error:
-                raise NearfutureError(f"{path} is no YAML: {error}", code="damaged") from error
-            if not isinstance(content, dict):
-                raise NearfutureError(
-                    f"{path} has no `intents` or `lists`: it is no file of template sentences",
-                    code="damaged",
-                )
-            hassil.merge_dict(merged, content)
+            hassil.merge_dict(merged, parse_yaml(read_text(path), str(path)))
         return cls.of_dict(merged, intents=intents)
 
     @classmethod
     def of_dict(cls, content: dict[str, Any], *, intents: Collection[str] | None = None) -> Phrases:
         """Return the phrases of a file's content; arguments and errors are those of `load`."""
         hassil = import_hassil()
+        check_content(content)
         for name, kind in (("language", str), ("intents", dict)):
             if not isinstance(content.get(name), kind):
                 raise NearfutureError(f"the phrases have no `{name}`", code="damaged")
@@ -167,7 +159,7 @@ class Phrases:
             raise
         except (
             *(hassil.parser.ParseError, AssertionError, AttributeError),
-            *(IndexError, KeyError, TypeError, ValueError),
+            *(IndexError, KeyError, OverflowError, TypeError, ValueError),
         ) as error:
             raise NearfutureError(
                 f"the phrases cannot be read: {type(error).__name__}: {error}", code="damaged"
@@ -194,8 +186,19 @@ class Phrases:
 
     @cached_property
     def automaton(self) -> Automaton:
-        """The automaton of all sentences."""
-        return self.network.automaton()
+        """The automaton of all sentences.
+
+        Raises:
+            NearfutureError: for a sentence of more than 1,000 characters, or too many of them.
+        """
+        automaton = self.network.automaton()
+        if automaton.longest > _LONGEST:
+            raise NearfutureError(
+                f"the longest sentence has {automaton.longest:,} characters; {_LONGEST:,} are the "
+                f"most",
+                code="too_large",
+            )
+        return automaton
 
     def of_intent(self, intent: str | None) -> Phrases:
         """Return the phrases of one intent alone."""
@@ -264,17 +267,6 @@ def _network(blocks: Iterable[Block]) -> Network:
             begun = network.add_jump(network.start)
             network.add_text(node_arcs(network, template, begun), number)
     return network
-
-
-def _read(path: str | Path) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise NearfutureError(
-            f"{path} cannot be read: {(error.strerror or str(error)).lower()}", code="not_found"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise NearfutureError(f"{path} is no text in UTF-8", code="damaged") from error
 
 
 def _checked(

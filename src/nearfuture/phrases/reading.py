@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nearfuture.error import MissingDependency
+from nearfuture.error import MissingDependency, NearfutureError
 from nearfuture.phrases.template import Characters, Choice, Node, Sequence, Slot, ValueList, spoken
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _MOST_PERMUTED = 6
 _MOST_NUMBERS = 100_000
+_MOST_NODES = 300_000
+_DEEPEST = 100
 
 
 def import_hassil() -> Any:
@@ -48,6 +50,8 @@ class TemplateReader:
     intents: Intents
     problems: dict[str, None] = field(default_factory=dict)
     omitted: dict[str, None] = field(default_factory=dict)
+    _nodes: int = 0
+    _depth: int = 0
     _rules: dict[tuple[Any, ...], Node | None] = field(default_factory=dict)
     _lists: dict[tuple[Any, ...], ValueList | None] = field(default_factory=dict)
 
@@ -67,6 +71,22 @@ class TemplateReader:
 
     def _node(self, expression: Expression, data: IntentData, path: tuple[str, ...]) -> Node | None:
         """Return the node of an expression; None where it cannot be spoken."""
+        self._nodes += 1
+        if self._nodes > _MOST_NODES or self._depth >= _DEEPEST:
+            raise NearfutureError(
+                f"the templates have more than {_MOST_NODES:,} parts when their rules are put in, "
+                f"or more than {_DEEPEST} within each other: use fewer rules of rules",
+                code="too_large",
+            )
+        self._depth += 1
+        try:
+            return self._put_in(expression, data, path)
+        finally:
+            self._depth -= 1
+
+    def _put_in(
+        self, expression: Expression, data: IntentData, path: tuple[str, ...]
+    ) -> Node | None:
         hassil = import_hassil()
         match expression:
             case hassil.TextChunk():

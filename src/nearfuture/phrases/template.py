@@ -88,6 +88,7 @@ def spoken(text: str) -> str:
 
 def node_arcs(network: Network, node: Node, state: int) -> int:
     """Add a node to a network behind a state; return the state behind the node."""
+    network.count_node()
     match node:
         case Characters():
             for character in node.text:

@@ -6,6 +6,7 @@ asks for the fixture, and torch only if the model is one of torch.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from nearfuture.audit.call import AuditOptions
 
 __all__ = ["AuditFixture", "nearfuture_audit", "pytest_addoption"]
+
+
+_LONGEST_NAME = 200
+"""Bytes; file systems take 255 with the suffix, and parameters of tests may be long."""
 
 
 class AuditFixture(Protocol):
@@ -76,7 +81,7 @@ def nearfuture_audit(request: pytest.FixtureRequest) -> AuditFixture:
         folder = request.config.getoption("--nearfuture-reports")
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-            name = re.sub(r"[^\w.-]+", "_", f"{item.nodeid}-{len(reports)}")
+            name = _file_name(f"{item.nodeid}-{len(reports)}")
             for suffix in (".html", ".json", ".xml", ".sarif"):
                 audit.render.save(report, folder / f"{name}{suffix}")
         if not report.holds:
@@ -84,6 +89,16 @@ def nearfuture_audit(request: pytest.FixtureRequest) -> AuditFixture:
         return report
 
     return check
+
+
+def _file_name(node: str) -> str:
+    """Return a name for the files of a test: one of its own, that every file system takes."""
+    name = re.sub(r"[^\w.-]+", "_", node)
+    plain = re.fullmatch(r"[\w./:-]*", node) is not None
+    if plain and len(name.encode()) <= _LONGEST_NAME:
+        return name
+    short = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
+    return f"{short}-{hashlib.sha256(node.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def _number(lookahead: float | None) -> str:

@@ -28,7 +28,8 @@ def save(report: Report, path: str | Path) -> None:
     Raises:
         NearfutureError: where the file's name has another end.
     """
-    Path(path).write_text(form_of(path)(report), encoding="utf-8")
+    # Names of files may have bytes that are no UTF-8: they are written as in JSON, \\udcff.
+    Path(path).write_text(form_of(path)(report), encoding="utf-8", errors="backslashreplace")
 
 
 def form_of(path: str | Path) -> Callable[[Report], str]:

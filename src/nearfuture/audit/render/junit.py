@@ -58,7 +58,8 @@ def _case(
     if source is not None:
         file, _, line = source.rpartition(":")
         case.set("file", _clean(file))
-        case.set("line", line)
+        if line.isdecimal():
+            case.set("line", line)
     return case
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -83,9 +84,10 @@ def _physical(source: str | None) -> dict[str, Any] | None:
     if source is None:
         return None
     file, _, line = source.rpartition(":")
-    if Path(file).is_absolute() or not Path(file).is_file():
+    path = Path(file)
+    if path.is_absolute() or ".." in path.parts or not path.is_file() or not line.isdecimal():
         return None
-    artifact = {"uri": quote(Path(file).as_posix()), "uriBaseId": "%SRCROOT%"}
+    artifact = {"uri": quote(os.fsencode(path.as_posix())), "uriBaseId": "%SRCROOT%"}
     return {"artifactLocation": artifact, "region": {"startLine": int(line)}}
 
 
@@ -94,4 +96,4 @@ def _fingerprint(report: Report, finding: Finding) -> str:
     culprit = finding.culprit
     place = (culprit.where, culprit.operation) if culprit else ()
     parts = (report.model, finding.kind, *place, str(finding.evidence.get("aspect", "")))
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
+    return hashlib.sha256("\n".join(parts).encode(errors="backslashreplace")).hexdigest()[:32]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 from typing import Literal
@@ -15,6 +16,8 @@ Role = Literal["plain", "title", "good", "bad", "notice", "quiet", "past", "futu
 
 Piece = tuple[str, Role]
 
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_JOINER = "\u2060"  # has no width
 _WIDTH = 80
 _LABEL = 11
 _PLACES = 10
@@ -63,7 +66,20 @@ def lines(report: Report) -> list[list[Piece]]:
             rendered += [[]] if rendered else []
             rendered += [[(title, "title")]] if title else []
             rendered += content
-    return rendered
+    return [_inert(line) for line in rendered]
+
+
+def _inert(line: list[Piece]) -> list[Piece]:
+    """Take from a line what would command the terminal or the CI server that shows it.
+
+    Names of modules and of nodes come from the model: whoever wrote it chose them.
+    """
+    shown = [
+        (_CONTROL.sub("\ufffd", words).replace("##[", f"#{_JOINER}#["), r) for words, r in line
+    ]
+    if "".join(words for words, _ in shown).lstrip().startswith("::"):
+        shown[0] = (_JOINER + shown[0][0], shown[0][1])
+    return shown
 
 
 def _numbers(report: Report) -> list[list[Piece]]:

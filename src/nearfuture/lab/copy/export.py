@@ -28,6 +28,9 @@ from nearfuture.serving.errors import RequestError
 MARK = "nearfuture-lab.json"
 """The file by which a folder is known as a copy, which may be replaced."""
 
+_OWN = {MARK, "index.html", "assets", "recorded", "source", *LANGUAGES}
+"""What stands in a copy."""
+
 _LOADED = ("css", "js", "pages", "icon.svg")
 """What pages load; the rest is read by the library."""
 
@@ -56,7 +59,7 @@ def export(
     Raises:
         NearfutureError: for a folder that holds something else.
     """
-    folder = folder.absolute()
+    folder = folder.resolve()  # what a link leads to is replaced, and not the link
     _check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -69,8 +72,18 @@ def export(
 
 
 def _check(folder: Path) -> None:
-    if folder.is_dir() and ((folder / MARK).is_file() or not any(folder.iterdir())):
-        return
+    if folder.is_dir():
+        found = {each.name for each in folder.iterdir()}
+        others = sorted(found - _OWN)
+        if not found or (MARK in found and not others):
+            return
+        if MARK in found:  # a repository, or a page of one's own, would be gone with it
+            raise NearfutureError(
+                f"{folder} holds {others[0]} beside a copy of the lab, which would be lost: name "
+                f"a folder that does not exist yet",
+                code="conflict",
+                parameter="export",
+            )
     if folder.exists():
         raise NearfutureError(
             f"{folder} is {'not empty and no copy of the lab' if folder.is_dir() else 'a file'}: "
@@ -85,9 +98,14 @@ def _replace(folder: Path, partial: Path) -> None:
         partial.rename(folder)
         return
     old = partial.with_name(f"{partial.name}-old")
-    folder.rename(old)
-    partial.rename(folder)
-    shutil.rmtree(old)
+    try:
+        folder.rename(old)
+        partial.rename(folder)
+    except BaseException:  # also Ctrl-C: there is always a copy
+        if old.exists() and not folder.exists():
+            old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def _write(

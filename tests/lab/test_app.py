@@ -97,6 +97,25 @@ def test_few_answers_are_streamed_at_once() -> None:
     assert again == ["0\n"]
 
 
+def test_few_figures_wait() -> None:
+    async def main() -> list[str]:
+        lab = _Lab([], None)
+        release = asyncio.Event()
+
+        async def wait() -> None:
+            async with lab._place():
+                await release.wait()
+
+        figures = [asyncio.create_task(wait()) for _ in range(70)]
+        await asyncio.sleep(0)
+        release.set()
+        ends = await asyncio.gather(*figures, return_exceptions=True)
+        await wait()
+        return [getattr(end, "code", "") for end in ends]
+
+    assert asyncio.run(main()) == [""] * 64 + ["busy"] * 6
+
+
 def test_few_bodies_are_read_at_once_and_none_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "_BODY_S", 0.2)
 

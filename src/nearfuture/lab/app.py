@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 from collections.abc import AsyncIterator, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
@@ -42,6 +44,7 @@ _FOREIGN = RequestError(
 _LONGEST_BODY = 8 << 20
 _MOST_BODIES = 8  # at once; each is kept until it is whole
 _BODY_S = 30.0
+_MOST_WAITING = 64  # figures of sliders that are drawn on give up their places
 _MOST_STREAMED = 4  # answers line by line, such as a training: each has a model of its own
 _GONE = 499
 """Nobody reads it: the client has closed the connection (the number is nginx's)."""
@@ -94,8 +97,8 @@ class _Lab:
         self._language = language
         # One figure at a time: the audit keeps the state of a process's random generators.
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="figure")
-        self._turn = asyncio.Lock()
-        self._bodies = self._streamed = 0
+        self._turn, self._step = asyncio.Lock(), asyncio.Lock()
+        self._bodies = self._streamed = self._waiting = 0
 
     async def warm_up(self) -> None:
         """Load what figures need, while a browser loads the first page."""
@@ -117,15 +120,31 @@ class _Lab:
             )
         body = await self._body(request)
         work = partial(call, page.endpoints[name], dict(request.query_params), body)
-        async with self._turn:
+        if inspect.isgeneratorfunction(page.endpoints[name]):  # nothing is computed yet
+            return self._streaming(work())
+        async with self._place(), self._turn:
             if await request.is_disconnected():  # a slider has been drawn further in the meantime
                 return Response(status_code=_GONE)
             result = await asyncio.get_running_loop().run_in_executor(self._worker, work)
         if isinstance(result, Media):
             return Response(result.content, media_type=result.media_type)
         if isinstance(result, Generator):
-            return StreamingResponse(self._lines(result), media_type="application/x-ndjson")
+            return self._streaming(result)
         return JSONResponse(as_json(result))
+
+    def _streaming(self, results: Any) -> Response:
+        return StreamingResponse(self._lines(results), media_type="application/x-ndjson")
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """Wait among others for a turn, unless there are too many."""
+        if self._waiting >= _MOST_WAITING:
+            raise NearfutureError(f"{self._waiting} figures are waiting", code="busy")
+        self._waiting += 1
+        try:
+            yield
+        finally:
+            self._waiting -= 1
 
     async def _lines(self, results: Iterator[Any]) -> AsyncIterator[str]:
         """Yield results as they come, a line of JSON each; nothing is computed for nobody."""
@@ -136,7 +155,11 @@ class _Lab:
         lines, loop = _lines(results), asyncio.get_running_loop()
         self._streamed += 1
         try:
-            while line := await loop.run_in_executor(self._worker, next, lines, None):
+            while True:
+                async with self._step:  # other figures wait for one of them, and not for all
+                    line = await loop.run_in_executor(self._worker, next, lines, None)
+                if line is None:
+                    return
                 yield line
         finally:
             self._streamed -= 1

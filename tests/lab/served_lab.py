@@ -42,7 +42,7 @@ def chromium(*arguments: str) -> Iterator[Browser]:
     """A browser without a window."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", *arguments]
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", *arguments]
         )
         yield browser
         browser.close()

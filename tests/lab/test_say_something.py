@@ -271,6 +271,7 @@ def test_the_race_hears_a_recording_of_ones_own(page: Tab, lab: str, capsys: Any
     expect(page.locator("#trouble")).to_contain_text("cannot be read as sound")
 
 
+@pytest.mark.slow  # page 12 listens to the same microphone, and the race to a file
 def test_the_race_hears_the_microphone(page: Tab, lab: str) -> None:
     page.goto(f"{lab}/the-race?lang=en&seconds=1")
     page.wait_for_selector("html[data-ready]")

@@ -232,7 +232,7 @@ def touch_evidence(page: Tab) -> None:
     expect(read.locator(".readout")).to_contain_text("bank")
     read.locator("#control-sentence").fill("the bank was gone because of the canoe")
     expect(read.locator(".arriving .target + span")).to_have_text("was")
-    expect(read.locator(".readout strong").last).to_have_text("6")
+    expect(read.locator(".readout strong").last).to_contain_text("6")
 
 
 def touch_price(page: Tab) -> None:

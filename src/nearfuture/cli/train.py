@@ -200,4 +200,4 @@ def _print_results(results: "dict[str, TrainingResult]", out: Path, console: Con
         text += "more recordings."
         console.print(Text(text, style="bold yellow"), soft_wrap=True)
     for result in results.values():
-        console.print(Text(f"nearfuture transcribe --model {result.bundle} FILE …"))
+        console.print(Text(f"nearfuture transcribe --model {result.bundle} FILE …"), soft_wrap=True)

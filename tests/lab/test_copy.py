@@ -1,16 +1,23 @@
 """A copy of the lab: what it records, what it says about the rest, and how it is written."""
 
+import base64
+import hashlib
+import importlib
 import io
 import json
 import math
 import os
+import shutil
 import tarfile
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
 
+from nearfuture.cli import main
 from nearfuture.error import NearfutureError
 from nearfuture.lab import PAGES, copy
 from nearfuture.lab.copy import onnxruntime_web
@@ -22,6 +29,8 @@ from nearfuture.lab.texts import LANGUAGES
 from tests.errors import refuses
 
 Written = Annotated[str, Text(4)]
+
+onnxruntime_module = importlib.import_module("nearfuture.lab.copy.onnxruntime_web")
 
 
 def few(
@@ -226,12 +235,13 @@ def test_an_endpoint_that_refuses_is_recorded_as_it_answers(tmp_path: Path) -> N
     assert json.loads((answers / "3.json").read_text())["error"]["param"] == "a"
 
 
-def package(**files: bytes) -> bytes:
+def package(about: bytes = b"{}", **files: bytes) -> bytes:
     """An npm package of these files in `dist`."""
     content = io.BytesIO()
+    named = {"package.json": about} | {f"dist/{name}": each for name, each in files.items()}
     with tarfile.open(fileobj=content, mode="w:gz") as archive:
-        for name, each in files.items():
-            member = tarfile.TarInfo(f"package/dist/{name}")
+        for name, each in named.items():
+            member = tarfile.TarInfo(f"package/{name}")
             member.size = len(each)
             archive.addfile(member, io.BytesIO(each))
     return content.getvalue()
@@ -244,3 +254,72 @@ def test_another_package_is_not_unpacked(tmp_path: Path) -> None:
         onnxruntime_web(file)
     with refuses("not_found", "onnxruntime_web"):
         onnxruntime_web(tmp_path / "none.tgz")
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, bytes]]]:
+    """A registry of npm packages on this machine: its address, and what it answers, by path."""
+    answers: dict[str, bytes] = {}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = answers.get(self.path)
+            self.send_response(404 if body is None else 200)
+            self.end_headers()
+            self.wfile.write(body or b"{}")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}"
+        for name, value in (
+            ("registry", address),
+            ("fetch_retries", "0"),
+            ("noproxy", "127.0.0.1"),
+        ):
+            monkeypatch.setenv(f"npm_config_{name}", value)
+        yield address, answers
+        server.shutdown()
+
+
+@pytest.mark.skipif(shutil.which("npm") is None, reason="needs npm")
+def test_npm_fetches_the_package_from_its_registry(
+    registry: tuple[str, dict[str, bytes]], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    address, answers = registry
+    monkeypatch.setenv("npm_config_cache", str(tmp_path))
+    with refuses("unavailable", "onnxruntime_web", "404", "npm pack"):
+        onnxruntime_web()
+    about = json.dumps({"name": "onnxruntime-web", "version": onnxruntime_module.VERSION}).encode()
+    content = package(about, **{name: name.encode() for name in onnxruntime_module.FILES.values()})
+    version = {
+        "name": "onnxruntime-web",
+        "version": onnxruntime_module.VERSION,
+        "dist": {"tarball": f"{address}/it.tgz", "shasum": hashlib.sha1(content).hexdigest()},
+    }
+    answers["/onnxruntime-web"] = json.dumps(
+        {"name": "onnxruntime-web", "versions": {onnxruntime_module.VERSION: version}}
+    ).encode()
+    answers["/it.tgz"] = content
+    sha512 = base64.b64encode(hashlib.sha512(content).digest()).decode()
+    monkeypatch.setattr(onnxruntime_module, "SHA512", sha512)
+    found = onnxruntime_web()
+    assert found == {name: packed.encode() for name, packed in onnxruntime_module.FILES.items()}
+
+
+def test_without_npm_a_copy_says_what_fetches_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with refuses("unavailable", "onnxruntime_web", "no npm", "npm pack onnxruntime-web@"):
+        onnxruntime_web()
+
+
+def test_a_folder_that_is_refused_is_refused_before_anything_is_fetched(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine").write_text("dear")
+    with pytest.raises(SystemExit) as ended:
+        main(["lab", "--export", str(tmp_path), "--onnxruntime-web", str(tmp_path / "none.tgz")])
+    assert ended.value.code == 2
+    assert "not empty and no copy of the lab" in " ".join(capsys.readouterr().err.split())

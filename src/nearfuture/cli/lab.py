@@ -34,7 +34,7 @@ def lab(
         language: The language of the pages; by default the browser's.
         export: The folder to write a copy to; an older copy is replaced.
         onnxruntime_web: The npm package of ONNX Runtime for browsers, where it is at hand; by
-            default it is fetched when a copy is written.
+            default npm fetches it when a copy is written.
     """
     if export is not None:
         if port != 8010 or not browser:
@@ -62,10 +62,12 @@ def _export(folder: Path, language: Literal["en", "ko"] | None, package: Path | 
 
     from nearfuture.lab import copy
 
+    copy.check(folder)  # before anything is fetched
     console = Console(stderr=True)
     with Progress(console=console, transient=True) as progress:
-        fetched = None if package else _follow(progress, "fetching onnxruntime-web")
-        runtime = copy.onnxruntime_web(package, on_part=fetched)
+        fetching = progress.add_task("fetching onnxruntime-web", total=None)
+        runtime = copy.onnxruntime_web(package)
+        progress.update(fetching, total=1, completed=1)
         recorded = _follow(progress, "recording answers")
         copy.export(folder, language=language, runtime=runtime, on_answer=recorded)
     console.print(f"A copy of the lab is in {folder}; any file server can host it", highlight=False)

@@ -60,7 +60,7 @@ def export(
         NearfutureError: for a folder that holds something else.
     """
     folder = folder.resolve()  # what a link leads to is replaced, and not the link
-    _check(folder)
+    check(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
@@ -71,7 +71,9 @@ def export(
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _check(folder: Path) -> None:
+def check(folder: Path) -> None:
+    """Refuse a folder that a copy would not replace, see `export`."""
+    folder = folder.resolve()
     if folder.is_dir():
         found = {each.name for each in folder.iterdir()}
         others = sorted(found - _OWN)

@@ -1,7 +1,7 @@
 """ONNX Runtime for the browser, from its npm package: of one version, and checked by its hash.
 
-The package has 33 MB, and the two files of it that a copy needs 14; so it is fetched when a copy is
-made, and is no part of this library.
+The package has 33 MB, and the files of it that a copy needs 14, so it is no part of this library:
+when a copy is made, npm fetches it, from the registry that it is set to.
 """
 
 from __future__ import annotations
@@ -9,19 +9,18 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
+import shutil
+import subprocess
 import tarfile
-from collections.abc import Callable
+import tempfile
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import urlopen
 
 from nearfuture.error import NearfutureError
 
 VERSION = "1.30.0"
 SHA512 = "q0y+JrrtukXSzsBWEMccVfqX25LRmosXHF+CaRJmg8pZClzcV7svNc4rKY3jL02Vb7QmRMDs1SigqR4CXAfKYQ=="
 """Of the package, as npm writes it."""
-
-ADDRESS = f"https://registry.npmjs.org/onnxruntime-web/-/onnxruntime-web-{VERSION}.tgz"
 
 FILES = {
     "ort.js": "ort.wasm.min.mjs",
@@ -31,28 +30,25 @@ FILES = {
 """What a browser loads, and its name in the package: the interface, and the library with how it is
 started. Some file servers do not know that an `.mjs` is a script."""
 
-_PART = 1 << 18
 _MOST_BYTES = 64 << 20
-_PATIENCE_S = 60.0
+_PATIENCE_S = 600.0
+_FETCH = f"`npm pack onnxruntime-web@{VERSION}`"
 
 
-def unpacked(
-    file: Path | None = None, *, on_part: Callable[[int, int], None] | None = None
-) -> dict[str, bytes]:
+def unpacked(file: Path | None = None) -> dict[str, bytes]:
     """Return the files of the package that a browser loads.
 
     Args:
-        file: a copy of the package at hand; without it, it is fetched from npm.
-        on_part: called with the bytes fetched and all of them.
+        file: a copy of the package at hand; without it, npm fetches it.
 
     Raises:
         NearfutureError: where it cannot be fetched, and for a package that is another one.
     """
-    package = _fetched(on_part) if file is None else _at_hand(file)
+    package = _fetched() if file is None else _at_hand(file)
     if base64.b64encode(hashlib.sha512(package).digest()).decode() != SHA512:
         raise NearfutureError(
             f"{file or 'what npm sent'} is not onnxruntime-web {VERSION}: its sha512 is another; "
-            f"`npm pack onnxruntime-web@{VERSION}` fetches the right one",
+            f"{_FETCH} fetches the right one",
             code="damaged",
             parameter="onnxruntime_web",
         )
@@ -78,23 +74,35 @@ def _at_hand(file: Path) -> bytes:
         ) from error
 
 
-def _fetched(on_part: Callable[[int, int], None] | None) -> bytes:
-    parts: list[bytes] = []
-    size = 0
-    try:
-        with urlopen(ADDRESS, timeout=_PATIENCE_S) as answer:
-            whole = int(answer.headers.get("Content-Length") or 0)
-            while size < _MOST_BYTES and (part := answer.read(_PART)):
-                parts.append(part)
-                size += len(part)
-                if on_part is not None:
-                    on_part(size, max(size, whole))
-    except (URLError, OSError) as error:
-        raise NearfutureError(
-            f"onnxruntime-web {VERSION}, which runs the figures in a browser, could not be fetched "
-            f"from npm: {getattr(error, 'reason', error)}. Where there is a network, `npm pack "
-            f"onnxruntime-web@{VERSION}` fetches it; name that file with `onnxruntime_web`",
-            code="unavailable",
-            parameter="onnxruntime_web",
-        ) from error
-    return b"".join(parts)
+def _fetched() -> bytes:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise _unavailable("there is no npm on this machine; where there is one")
+    with tempfile.TemporaryDirectory() as folder:
+        command = [npm, "pack", f"onnxruntime-web@{VERSION}", "--pack-destination", folder]
+        settings = {"npm_config_ignore_scripts": "true", "npm_config_fetch_retries": "1"}
+        try:
+            result = subprocess.run(
+                command,
+                env=settings | os.environ,
+                capture_output=True,
+                encoding="utf-8",
+                errors="replace",
+                timeout=_PATIENCE_S,
+            )
+        except subprocess.TimeoutExpired:
+            raise _unavailable(f"npm had not fetched it in {_PATIENCE_S:g} s; elsewhere") from None
+        files = [*Path(folder).glob("*.tgz")]
+        if result.returncode or len(files) != 1:
+            why = [line.removeprefix("npm error ") for line in result.stderr.splitlines()]
+            raise _unavailable(f"npm says: {'; '.join(why[:4])[:300]}. Where there is a network")
+        return _at_hand(files[0])
+
+
+def _unavailable(why: str) -> NearfutureError:
+    return NearfutureError(
+        f"onnxruntime-web {VERSION}, which runs the figures in a browser, could not be fetched: "
+        f"{why}, {_FETCH} fetches it; name that file with `onnxruntime_web`",
+        code="unavailable",
+        parameter="onnxruntime_web",
+    )

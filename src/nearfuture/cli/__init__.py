@@ -6,8 +6,25 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from nearfuture import __version__
+from nearfuture.cli.align import align
+from nearfuture.cli.audit import audit
+from nearfuture.cli.budget import budget
 from nearfuture.cli.console import Console, complain, disk_full, fit_streams, reader_left, unwritten
+from nearfuture.cli.data import data
+from nearfuture.cli.demo import demo
+from nearfuture.cli.evaluate import evaluate
+from nearfuture.cli.export import export
 from nearfuture.cli.flags import running
+from nearfuture.cli.lab import lab
+from nearfuture.cli.listen import listen
+from nearfuture.cli.lm import lm
+from nearfuture.cli.measure import measure
+from nearfuture.cli.phrases import phrases
+from nearfuture.cli.quantize import quantize
+from nearfuture.cli.serve import serve
+from nearfuture.cli.stream import stream
+from nearfuture.cli.train import train
+from nearfuture.cli.transcribe import transcribe
 from nearfuture.error import NearfutureError
 
 __all__ = ["app", "main"]
@@ -18,27 +35,26 @@ app = App(
     version=__version__,
 )
 
-for _name in (
-    "transcribe",
-    "listen",
-    "stream",
-    "measure",
-    "align",
-    "train",
-    "export",
-    "audit",
-    "demo",
-    "budget",
-    "evaluate",
-    "data",
-    "phrases",
-    "lm",
-    "quantize",
-    "serve",
-    "lab",
+for _command in (
+    transcribe,
+    listen,
+    stream,
+    measure,
+    align,
+    train,
+    export,
+    audit,
+    demo,
+    budget,
+    evaluate,
+    data,
+    phrases,
+    lm,
+    quantize,
+    serve,
+    lab,
 ):
-    # Loaded when it is asked for: a command starts sooner without the others.
-    app.command(f"nearfuture.cli.{_name}:{_name}", name=_name)
+    app.command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -53,8 +53,8 @@ class UvicornWebSocketProtocol(WebSocketsSansIOProtocol):
         """Answer, unless answers pile up; RFC 6455, 5.5.3, wants one to the last ping then."""
         if self.writable.is_set():
             super().handle_ping()
-        else:
-            self._late_pong = self.conn.data_to_send()[-1:]
+        elif pongs := self.conn.data_to_send():  # all of a packet, at its first ping
+            self._late_pong = pongs[-1:]
 
     def resume_writing(self) -> None:
         """Send the last pong: the client takes bytes again."""
